@@ -1,0 +1,52 @@
+# The one door: `make help` lists what is behind it.
+
+PYTHON ?= python3
+VENV   ?= .venv
+
+bin   := $(VENV)/bin
+ready := $(VENV)/.ready
+
+.DEFAULT_GOAL := help
+.PHONY: help setup test check format bench figures clean
+
+help: ## Show this list
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 12
+
+setup: $(ready) ## Make the virtual environment and install robustq with its developers' tools
+
+test: $(ready) ## Run the tests (doctests, examples and documentation included)
+	$(bin)/python -m pytest
+
+check: $(ready) ## Lint, check the format, the types and the layers
+	$(bin)/ruff check .
+	$(bin)/ruff format --check .
+	$(bin)/mypy
+	$(bin)/lint-imports --no-logo
+
+format: $(ready) ## Format the code and mend what the linter can mend
+	$(bin)/ruff format .
+	$(bin)/ruff check --fix .
+
+bench: $(ready) ## Measure, and compare with the promised limits
+	$(bin)/python -m benchmarks
+
+figures: $(ready) ## Draw the pictures of docs/ anew
+	$(bin)/python docs/draw_balls.py
+
+clean: ## Remove the environment, caches and build products
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# The stamp is newer than pyproject.toml when there is nothing to install.
+$(ready): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "robustq needs Python 3.11 or newer; $(PYTHON) is $$($(PYTHON) --version 2>&1). Try: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 1; }
+	@if command -v uv >/dev/null 2>&1; then \
+	  set -x && uv venv --quiet --clear --python "$$(command -v $(PYTHON))" $(VENV) && \
+	  uv pip install --quiet --python $(bin)/python --editable . --group dev; \
+	else \
+	  set -x && $(PYTHON) -m venv --clear $(VENV) && \
+	  $(bin)/python -m pip install --quiet --upgrade pip && \
+	  $(bin)/python -m pip install --quiet --editable . --group dev; \
+	fi
+	@touch $@

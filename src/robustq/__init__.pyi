@@ -1,0 +1,14 @@
+from . import perturbations
+from .exceptions import DomainError, InputError, RobustqError, UnknownNameError, UnsupportedError
+
+__all__ = [
+    "DomainError",
+    "InputError",
+    "RobustqError",
+    "UnknownNameError",
+    "UnsupportedError",
+    "__version__",
+    "perturbations",
+]
+
+__version__: str

@@ -1,0 +1,74 @@
+"""Sums over the outcomes in the order of their values.
+
+All functions work along the first axis, the outcomes'.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from robustq.arrays import Bools, Floats, Indices
+
+__all__ = [
+    "expectation",
+    "mass_above",
+    "mass_below",
+    "restore_order",
+    "sort_by_value",
+    "to_unit_interval",
+]
+
+
+def sort_by_value(q: Floats, f: Floats) -> tuple[Indices, Floats, Floats]:
+    """Return the order of the values, upward, and q and f in that order."""
+    order = np.argsort(f, axis=0, kind="stable")
+    return order, np.take_along_axis(q, order, axis=0), np.take_along_axis(f, order, axis=0)
+
+
+def restore_order(order: Indices, ordered: Floats) -> Floats:
+    """Undo `sort_by_value` for an array in that order."""
+    restored = np.empty_like(ordered)
+    np.put_along_axis(restored, order, ordered, axis=0)
+    return restored
+
+
+def expectation(q: Floats, f: Floats | Bools) -> Floats:
+    """Return Σ q f over the outcomes."""
+    return (q * f).sum(axis=0)
+
+
+def mass_below(ordered: Floats) -> Floats:
+    """Return for each position the sum of what stands before it."""
+    below = np.zeros_like(ordered)
+    np.cumsum(ordered[:-1], axis=0, out=below[1:])
+    return below
+
+
+def mass_above(ordered: Floats) -> Floats:
+    """Return for each position the sum of what stands after it.
+
+    Added up from the far end: one minus the sum so far would cancel.
+    """
+    return mass_below(ordered[::-1])[::-1]
+
+
+def to_unit_interval(q: Floats, f: Floats) -> tuple[Floats, Floats, Floats]:
+    """Map the values on the support of q linearly onto [0, 1].
+
+    Values off the support are clipped: balls that never leave it do not mind.
+
+    Returns
+    -------
+    low, span : ndarray of shape (rows,)
+        The smallest value on the support, and the distance to the largest.
+    u : ndarray of shape (outcomes, rows)
+        f = low + span * u on the support.
+    """
+    support = q > 0.0
+    low = np.min(f, axis=0, where=support, initial=np.inf)
+    span = np.max(f, axis=0, where=support, initial=-np.inf) - low
+    u = np.clip((f - low) / np.where(span > 0.0, span, 1.0), 0.0, 1.0)
+    return low, span, u
