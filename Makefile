@@ -42,10 +42,10 @@ $(ready): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "robustq needs Python 3.11 or newer; $(PYTHON) is $$($(PYTHON) --version 2>&1). Try: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 1; }
 	@if command -v uv >/dev/null 2>&1; then \
-	  set -x && uv venv --quiet --clear --python "$$(command -v $(PYTHON))" $(VENV) && \
+	  set -x && uv venv --quiet --allow-existing --python "$$(command -v $(PYTHON))" $(VENV) && \
 	  uv pip install --quiet --python $(bin)/python --editable . --group dev; \
 	else \
-	  set -x && $(PYTHON) -m venv --clear $(VENV) && \
+	  set -x && $(PYTHON) -m venv $(VENV) && \
 	  $(bin)/python -m pip install --quiet --upgrade pip && \
 	  $(bin)/python -m pip install --quiet --editable . --group dev; \
 	fi

@@ -7,7 +7,6 @@ __all__ = [
     "RobustqError",
     "UnknownNameError",
     "UnsupportedError",
-    "__version__",
     "perturbations",
 ]
 

@@ -53,7 +53,7 @@ class ChiSquared(ClosedForm):
         tilt = 1.0 - np.sqrt(s.excess / s.variance) * (u - s.mean)
         weight = np.where(s.level < 0, q * (u == 0.0), np.where(kept, q * tilt, 0.0))
         weight = np.maximum(weight, 0.0)
-        return levels.restore_order(order, weight / weight.sum(axis=0))
+        return levels.restore_order(order, weight / levels.total(weight))
 
     def _lower_probability(self, q: Floats, delta: Floats) -> Floats:
         return np.maximum(0.0, q - np.sqrt(delta) * np.sqrt(q * (1.0 - q)))

@@ -55,7 +55,7 @@ class KullbackLeibler(BuiltIn):
         t, _ = _solve(q, u, delta)
         # At u = 0 the weight is q even for infinite t, where −tu is no number.
         weight = q * np.where(u == 0.0, 1.0, np.exp(-t * u))
-        return weight / weight.sum(axis=0)
+        return weight / levels.total(weight)
 
 
 class _Tilt(NamedTuple):
@@ -70,7 +70,7 @@ class _Tilt(NamedTuple):
 def _tilt(q: Floats, u: Floats, t: Floats) -> _Tilt:
     lowest = u == 0.0
     weight = q * np.exp(-t * u)
-    total = weight.sum(axis=0)
+    total = levels.total(weight)
     log_mean = _log_mean(q, u, t, total)
     tilted = weight / total
     mean = levels.expectation(tilted, u)
@@ -81,12 +81,7 @@ def _tilt(q: Floats, u: Floats, t: Floats) -> _Tilt:
     return _Tilt(log_mean, divergence, room, slope)
 
 
-def _log_mean(
-    q: Floats,
-    u: Floats,
-    t: Floats,
-    total: Floats,
-) -> Floats:
+def _log_mean(q: Floats, u: Floats, t: Floats, total: Floats) -> Floats:
     # The plain logarithm would lose a small t, log1p a small total.
     return np.where(total < 0.5, np.log(total), np.log1p(levels.expectation(q, np.expm1(-t * u))))
 
@@ -107,17 +102,12 @@ def _solve(q: Floats, u: Floats, delta: Floats) -> tuple[Floats, Floats]:
     limit = np.where(elsewhere < 0.5, -np.log1p(-elsewhere), -np.log(levels.expectation(q, lowest)))
     t = np.where(delta >= limit, np.inf, 0.0)
     rows = np.flatnonzero((delta > 0.0) & (delta < limit))
-    t[rows] = _find_tilt(q[:, rows], u[:, rows], delta[rows], limit[rows])
+    t[rows] = _find_tilt(q.take(rows, axis=1), u.take(rows, axis=1), delta[rows], limit[rows])
     total = levels.expectation(q, np.exp(-t * u))
     return t, _log_mean(q, u, t, total)
 
 
-def _find_tilt(
-    q: Floats,
-    u: Floats,
-    delta: Floats,
-    limit: Floats,
-) -> Floats:
+def _find_tilt(q: Floats, u: Floats, delta: Floats, limit: Floats) -> Floats:
     """Solve KL(q_t‖q) = δ for 0 < δ < limit, by Newton's method in a kept bracket.
 
     The unknown is log t and the equation the log odds of the divergence within
@@ -133,7 +123,9 @@ def _find_tilt(
     rows = np.arange(len(delta))
     for _ in range(MAX_STEPS):
         here = position[rows]
-        error, step = _newton(q[:, rows], u[:, rows], here, delta[rows], limit[rows])
+        error, step = _newton(
+            q.take(rows, axis=1), u.take(rows, axis=1), here, delta[rows], limit[rows]
+        )
         short = error < 0.0
         low[rows] = np.where(short, here, low[rows])
         high[rows] = np.where(short, high[rows], here)

@@ -19,6 +19,7 @@ __all__ = [
     "restore_order",
     "sort_by_value",
     "to_unit_interval",
+    "total",
 ]
 
 
@@ -37,7 +38,16 @@ def restore_order(order: Indices, ordered: Floats) -> Floats:
 
 def expectation(q: Floats, f: Floats | Bools) -> Floats:
     """Return Σ q f over the outcomes."""
-    return (q * f).sum(axis=0)
+    return total(q * f)
+
+
+def total(weights: Floats) -> Floats:
+    """Return the sum over the outcomes.
+
+    Always added up one outcome after the other: numpy's own sum takes another order
+    for a lone row, and results would depend on how the rows are cut into blocks.
+    """
+    return weights.sum(axis=0) if weights.shape[1] > 1 else weights.cumsum(axis=0)[-1]
 
 
 def mass_below(ordered: Floats) -> Floats:

@@ -45,7 +45,7 @@ class OddsRatio(ClosedForm):
         level = _shrunken_means(q, u, delta).argmin(axis=0)
         kept = np.arange(len(q))[:, None] <= level
         weight = np.where(kept, q, (1.0 - delta) * q)
-        return levels.restore_order(order, weight / weight.sum(axis=0))
+        return levels.restore_order(order, weight / levels.total(weight))
 
     # 1 − δq, written so that nothing cancels near δ = q = 1.
 

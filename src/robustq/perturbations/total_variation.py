@@ -53,5 +53,5 @@ def _move_down(ordered: Floats, delta: Floats) -> Floats:
     """Move δ of mass from the last outcomes to the first."""
     taken = np.clip(delta - levels.mass_above(ordered), 0.0, ordered)
     moved = ordered - taken
-    moved[0] += taken.sum(axis=0)
+    moved[0] += levels.total(taken)
     return moved

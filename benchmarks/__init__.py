@@ -1,0 +1,1 @@
+"""What is timed: `make bench` runs it all and prints the tables."""

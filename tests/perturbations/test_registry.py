@@ -1,0 +1,95 @@
+import pytest
+
+from robustq import InputError, RobustqError, UnknownNameError
+from robustq.perturbations import (
+    ChiSquared,
+    Perturbation,
+    TotalVariation,
+    get,
+    names,
+    register,
+    registry,
+)
+
+
+@pytest.fixture(autouse=True)
+def fresh_registry(monkeypatch):
+    monkeypatch.setattr(registry, "_BALLS", dict(registry._BALLS))
+
+
+class Euclid(Perturbation):
+    def lower_expectation(self, q, f, delta):
+        return get("tv").lower_expectation(q, f, delta)
+
+
+def test_the_built_in_names_are_these():
+    assert names() == ("epsilon", "tv", "chi2", "pari_mutuel", "odds_ratio", "kl")
+
+
+def test_get_returns_the_ball_of_a_name():
+    assert isinstance(get("chi2"), ChiSquared)
+    assert repr(get("tv")) == "TotalVariation()"
+
+
+def test_get_returns_a_ball_as_it_is():
+    ball = TotalVariation()
+    assert get(ball) is ball
+
+
+def test_an_unknown_name_lists_the_known_and_the_nearest():
+    with pytest.raises(UnknownNameError) as caught:
+        get("chi_2")
+    assert str(caught.value) == (
+        "unknown perturbation 'chi_2': the known ones are epsilon, tv, chi2, pari_mutuel, "
+        "odds_ratio, kl; did you mean 'chi2'?"
+    )
+    assert isinstance(caught.value, RobustqError)
+
+
+def test_a_name_like_no_other_gets_no_hint():
+    with pytest.raises(UnknownNameError, match=r"odds_ratio, kl$"):
+        get("wasserstein")
+
+
+def test_get_says_what_else_it_does_not_take():
+    with pytest.raises(InputError, match=r"not its class: ChiSquared\(\)"):
+        get(ChiSquared)
+    with pytest.raises(InputError, match="a name or a Perturbation object, got 3"):
+        get(3)
+
+
+def test_a_registered_ball_is_found_by_its_name():
+    assert register(Euclid) is Euclid
+    assert isinstance(get("euclid"), Euclid)
+    assert names()[-1] == "euclid"
+
+
+def test_registering_the_same_class_again_is_fine():
+    register(Euclid)
+    register(Euclid)
+    assert names().count("euclid") == 1
+
+
+def test_a_name_that_is_taken_is_refused():
+    class Other(Perturbation):
+        name = "tv"
+
+        def lower_expectation(self, q, f, delta):
+            return get("tv").lower_expectation(q, f, delta)
+
+    with pytest.raises(InputError, match=r"the name 'tv' belongs to .*TotalVariation"):
+        register(Other)
+
+
+@pytest.mark.parametrize("thing", [TotalVariation(), "tv", int])
+def test_only_perturbations_can_be_registered(thing):
+    with pytest.raises(InputError, match="register takes a subclass of Perturbation"):
+        register(thing)
+
+
+def test_a_ball_is_named_after_its_class_unless_it_says_otherwise():
+    class Wider(TotalVariation):
+        pass
+
+    assert Wider.name == "wider"
+    assert TotalVariation.name == "tv"
