@@ -42,7 +42,9 @@ class Hellinger(Perturbation):
     def minimising(self, q: ArrayLike, f: ArrayLike, delta: ArrayLike) -> NDArray[np.float64]:
         """Return a mass function in the ball that attains the lower expectation."""
         q, f, delta = self.check(q, f, delta)
-        above_least = f - f.min(axis=-1, keepdims=True)  # f + ν = above_least + e^s
+        above_least = f - f.min(axis=-1, keepdims=True)
+        span = above_least.max(axis=-1, keepdims=True)
+        above_least = above_least / np.where(span > 0, span, 1.0)  # f + ν = above_least + e^s
         wanted = (1.0 - delta)[..., None]
         low, high = np.full_like(wanted, -300.0), np.full_like(wanted, 300.0)
         for _ in range(80):

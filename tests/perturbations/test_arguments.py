@@ -16,26 +16,36 @@ every_ball = pytest.mark.parametrize("ball", BALLS, ids=IDS)
 BAD = {
     "q negative": (
         ([0.5, -0.1, 0.6], [1, 2, 3], 0.1),
-        r"q must hold probabilities, at least 0, got -0\.1 at index \[1\]",
+        r"q must hold probabilities, from 0 to 1, got -0\.1 at index \[1\]",
     ),
     "q NaN": (
         ([0.5, float("nan"), 0.5], [1, 2, 3], 0.1),
-        r"q must hold probabilities, at least 0, got nan at index \[1\]",
+        r"q must hold probabilities, from 0 to 1, got nan at index \[1\]",
     ),
     "q not summing to one": (
         ([[0.5, 0.5], [0.3, 0.3]], [1, 2], 0.1),
         r"q must sum to 1 .* got a sum of 0\.6 at index \[1\]; divide it by its sum",
     ),
-    "q infinite": (([np.inf, 0.5], [1, 2], 0.1), r"q must sum to 1"),
+    "q infinite": (([np.inf, 0.5], [1, 2], 0.1), r"from 0 to 1, got inf at index \[0\]"),
     "q text": ((["a", "b"], [1, 2], 0.1), r"q must be .* numbers, got \['a', 'b'\]"),
     "q ragged": (([[0.5, 0.5], [1.0]], [1, 2], 0.1), r"q must be .* numbers"),
     "q complex": (([0.5 + 0j, 0.5], [1, 2], 0.1), r"q must be .* numbers"),
-    "q None": ((None, [1, 2], 0.1), r"q .*"),
+    "q None": ((None, [1, 2], 0.1), r"q must be .* numbers, got None"),
+    "q masked": ((np.ma.array([0.5, 0.5], mask=[0, 1]), [1, 2], 0.1), r"q must be .* numbers"),
+    "q text in objects": ((np.array(["0.5", 0.5], object), [1, 2], 0.1), r"q must be .* numbers"),
+    "q beyond floats": (([10**400, 1], [1, 2], 0.1), r"q must be .* numbers"),
+    "delta None": (([0.5, 0.5], [1, 2], None), r"delta must be .* numbers?, got None"),
     "no outcomes": (([], [], 0.1), r"[qf] needs at least one outcome .* got shape \(0,\)"),
     "q a number": ((1.0, [1.0], 0.1), r"q needs at least one outcome .* got shape \(\)"),
-    "f NaN": (([0.5, 0.5], [1, np.nan], 0.1), r"f must be finite, got nan at index \[1\]"),
-    "f infinite": (([0.5, 0.5], [-np.inf, 1], 0.1), r"f must be finite, got -inf at index \[0\]"),
-    "f overflowing": (([0.5, 0.5], [-1.7e308, 1.7e308], 0.1), r"f must be finite"),
+    "f NaN": (([0.5, 0.5], [1, np.nan], 0.1), r"f must be finite .*, got nan at index \[1\]"),
+    "f infinite": (
+        ([0.5, 0.5], [-np.inf, 1], 0.1),
+        r"f must be finite .*, got -inf at index \[0\]",
+    ),
+    "f overflowing": (
+        ([0.5, 0.5], [-1.7e308, 1.7e308], 0.1),
+        r"f must be finite and at most 4e\+307 in size",
+    ),
     "outcomes differ": (
         ([0.5, 0.5], [1, 2, 3], 0.1),
         r"q has 2 outcomes and f has 3: they must be equal",
@@ -85,14 +95,27 @@ def test_the_end_of_the_domain_is_kept(name, delta, domain):
 @pytest.mark.parametrize("method", ["lower_probability", "upper_probability"])
 def test_bad_single_probabilities_are_named(ball, method):
     bound = getattr(ball, method)
-    with pytest.raises(InputError, match=r"at most 1, got 1\.5 at index \[1\]"):
+    with pytest.raises(InputError, match=r"from 0 to 1, got 1\.5 at index \[1\]"):
         bound([0.2, 1.5], 0.1)
-    with pytest.raises(InputError, match=r"at least 0, got nan"):
+    with pytest.raises(InputError, match=r"from 0 to 1, got nan"):
         bound(np.nan, 0.1)
     with pytest.raises(InputError, match=r"to broadcast, got \(2,\) for q, .*\(3,\) for delta"):
         bound([0.2, 0.5], [0.1, 0.2, 0.3])
     with pytest.raises(InputError, match=r"delta must be a number .*, got 'x'"):
         bound(0.5, "x")
+
+
+@every_ball
+def test_sums_may_be_off_by_rounding_only(ball):
+    q, f = np.array([0.5, 0.3, 0.2]), [1e3, 1e3 + 1, 1e3 + 2]
+    expected = ball.lower_expectation(q, f, 0.1)
+    for factor in (1 + 9e-10, 1 - 9e-10):
+        got = ball.lower_expectation(q * factor, f, 0.1)
+        assert got == pytest.approx(expected, abs=1e-12 * 1e3)
+        assert ball.minimising(q * factor, f, 0.1).sum() == pytest.approx(1, abs=1e-15)
+    for factor in (1 + 2e-9, 1 - 2e-9):
+        with pytest.raises(InputError, match="must sum to 1"):
+            ball.lower_expectation(q * factor, f, 0.1)
 
 
 @every_ball

@@ -37,10 +37,15 @@ def test_check_names_the_first_size_outside():
         Domain(2, closed=True).check(np.array([[0.0, 1.0], [3.0, -1.0]]))
 
 
-@pytest.mark.parametrize("end", [0, -1, float("nan")])
+@pytest.mark.parametrize("end", [0, -1, float("nan"), "x", None, 1j])
 def test_a_domain_ends_above_zero(end):
     with pytest.raises(InputError, match="ends above 0"):
         Domain(end)
+
+
+def test_membership_is_asked_of_numbers_only():
+    with pytest.raises(InputError, match="delta must be a number"):
+        "x" in Domain()  # noqa: B015
 
 
 def test_infinity_is_never_a_size():

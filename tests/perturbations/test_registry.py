@@ -81,6 +81,23 @@ def test_a_name_that_is_taken_is_refused():
         register(Other)
 
 
+def test_what_cannot_be_made_by_its_name_is_refused():
+    class Sized(Euclid):
+        def __init__(self, size):
+            self.size = size
+
+    for ball in (Sized, Perturbation):
+        with pytest.raises(InputError, match=r"\(\) must make a perturbation without arguments"):
+            register(ball)
+
+
+def test_names_and_domains_are_checked_when_a_ball_is_defined():
+    with pytest.raises(InputError, match=r"Odd\.name must be text, got 3"):
+        type("Odd", (Euclid,), {"name": 3})
+    with pytest.raises(InputError, match=r"Odd\.domain must be a Domain, got \(0, 1\)"):
+        type("Odd", (Euclid,), {"domain": (0, 1)})
+
+
 @pytest.mark.parametrize("thing", [TotalVariation(), "tv", int])
 def test_only_perturbations_can_be_registered(thing):
     with pytest.raises(InputError, match="register takes a subclass of Perturbation"):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,23 +13,40 @@ if TYPE_CHECKING:
 
     from robustq.arrays import Bools, Floats
 
-__all__ = ["broadcast", "mass_functions", "numbers", "probabilities", "require_broadcast", "values"]
+__all__ = [
+    "against_the_rest",
+    "broadcast",
+    "mass_functions",
+    "numbers",
+    "probabilities",
+    "require_broadcast",
+    "values",
+]
 
 # How far from one a mass function may sum: what rounding leaves of a long sum,
 # far below what a table that was never normalised shows.
 SUM_TOLERANCE = 1e-9
+
+# What rounding leaves of a sum of n terms, per term.
+ROUNDING = 2.0**-52
+
+SMALLEST_PROBABILITY = float(np.finfo(np.float64).tiny)
 
 # Differences of values must not overflow.
 LARGEST_VALUE = float(np.finfo(np.float64).max) / 4
 
 
 def mass_functions(q: ArrayLike) -> Floats:
-    """Return `q` as float64 mass functions along the last axis, or raise."""
+    """Return `q` as float64 mass functions along the last axis, or raise.
+
+    They sum to one, up to rounding: what is off by less than `SUM_TOLERANCE` is divided by its sum.
+    """
     masses = numbers(q, "q")
     _require_outcomes(masses, "q")
-    _require_probabilities(masses)
+    masses = _as_probabilities(masses, most=1.0 + SUM_TOLERANCE)
     totals = masses.sum(axis=-1)
-    wrong = np.abs(totals - 1.0) > SUM_TOLERANCE
+    error = np.abs(totals - 1.0)
+    wrong = error > SUM_TOLERANCE
     if np.any(wrong):
         where = _first(wrong)
         msg = (
@@ -37,22 +54,31 @@ def mass_functions(q: ArrayLike) -> Floats:
             "divide it by its sum"
         )
         raise InputError(msg)
+    off = error > ROUNDING * masses.shape[-1]
+    if np.any(off):
+        masses = masses / np.where(off, totals, 1.0)[..., None]
     return masses
 
 
 def probabilities(q: ArrayLike) -> Floats:
     """Return `q` as float64 probabilities of single outcomes, or raise."""
-    single = numbers(q, "q")
-    _require_probabilities(single)
-    _refuse(single > 1.0, single, "q must hold probabilities, at most 1")
-    return single
+    return _as_probabilities(numbers(q, "q"), most=1.0)
+
+
+def against_the_rest(q: Floats) -> Floats:
+    """Return the mass functions (q, 1 − q) of an outcome and all the others."""
+    return np.stack([q, 1.0 - q], axis=-1)
 
 
 def values(f: ArrayLike) -> Floats:
     """Return `f` as float64 values, one per outcome along the last axis, or raise."""
     checked = numbers(f, "f")
     _require_outcomes(checked, "f")
-    _refuse(~(np.abs(checked) <= LARGEST_VALUE), checked, "f must be finite")
+    _refuse(
+        ~(np.abs(checked) <= LARGEST_VALUE),
+        checked,
+        f"f must be finite and at most {LARGEST_VALUE:.0e} in size",
+    )
     return checked
 
 
@@ -77,7 +103,7 @@ def require_broadcast(q: Floats, delta: Floats) -> None:
 def _common_shape(shapes: dict[str, tuple[int, ...]], axes: str) -> tuple[int, ...]:
     try:
         return np.broadcast_shapes(*shapes.values())
-    except ValueError as error:
+    except (RuntimeError, ValueError) as error:
         got = ", ".join(f"{shape} for {name}" for name, shape in shapes.items())
         msg = f"{axes} must be equal or 1 to broadcast, got {got}"
         raise InputError(msg) from error
@@ -85,19 +111,27 @@ def _common_shape(shapes: dict[str, tuple[int, ...]], axes: str) -> tuple[int, .
 
 def numbers(given: ArrayLike, name: str) -> Floats:
     """Return what was given as float64, or raise: text and complex numbers are refused."""
+    if given is None or np.ma.is_masked(given):
+        raise InputError(_not_numbers(given, name))
     try:
         array = np.asarray(given)
         # numpy itself would cast text; objects may be fractions or decimals.
-        if array.dtype.kind in "biufO":
-            return array.astype(np.float64, copy=False)
-    except (TypeError, ValueError) as error:
+        if array.dtype.kind in "biufO" and not _holds_text(array):
+            with np.errstate(over="ignore"):
+                return array.astype(np.float64, copy=False)
+    except (TypeError, ValueError, OverflowError) as error:
         raise InputError(_not_numbers(given, name)) from error
     raise InputError(_not_numbers(given, name))
 
 
+def _holds_text(array: np.ndarray[Any, Any]) -> bool:
+    return array.dtype == object and any(isinstance(x, (str, bytes)) for x in array.flat)
+
+
 def _not_numbers(given: object, name: str) -> str:
     text = " ".join(repr(given).split())
-    return f"{name} must be a number or an array of numbers, got {text[:80]}"
+    shown = text if len(text) <= 80 else f"{text[:80]}…"
+    return f"{name} must be a number or an array of numbers, got {shown}"
 
 
 def _require_outcomes(array: Floats, name: str) -> None:
@@ -106,9 +140,12 @@ def _require_outcomes(array: Floats, name: str) -> None:
         raise InputError(msg)
 
 
-def _require_probabilities(array: Floats) -> None:
+def _as_probabilities(array: Floats, most: float) -> Floats:
     # Written so that NaN fails too.
-    _refuse(~(array >= 0.0), array, "q must hold probabilities, at least 0")
+    _refuse(~((array >= 0.0) & (array <= most)), array, "q must hold probabilities, from 0 to 1")
+    # Numbers too small to have all their digits, or an inverse, count as 0.
+    tiny = (array > 0.0) & (array < SMALLEST_PROBABILITY)
+    return np.where(tiny, 0.0, array) if np.any(tiny) else array
 
 
 def _refuse(wrong: Bools, array: Floats, rule: str) -> None:

@@ -5,9 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, ClassVar
 
-import numpy as np
-
-from robustq.exceptions import UnsupportedError
+from robustq.exceptions import InputError, UnsupportedError
 
 from . import arguments
 from .domain import Domain
@@ -42,6 +40,12 @@ class Perturbation(ABC):
         super().__init_subclass__()
         if "name" not in cls.__dict__:
             cls.name = cls.__name__.lower()
+        if not (isinstance(cls.name, str) and cls.name):
+            msg = f"{cls.__name__}.name must be text, got {cls.name!r}"
+            raise InputError(msg)
+        if not isinstance(cls.domain, Domain):
+            msg = f"{cls.__name__}.domain must be a Domain, got {cls.domain!r}"
+            raise InputError(msg)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}()"
@@ -94,14 +98,18 @@ class Perturbation(ABC):
         lower expectation of an indicator instead. Where the outcome is the only
         one there is, its probability is 1 whatever the size.
         """
-        return self.lower_expectation(_against_the_rest(q), [1.0, 0.0], delta)
+        return self.lower_expectation(
+            arguments.against_the_rest(arguments.probabilities(q)), [1.0, 0.0], delta
+        )
 
     def upper_probability(self, q: ArrayLike, delta: ArrayLike) -> Floats:
         """Return the largest probability of an outcome that has probability q.
 
         Parameters, result and notes are those of `lower_probability`.
         """
-        return self.upper_expectation(_against_the_rest(q), [1.0, 0.0], delta)
+        return self.upper_expectation(
+            arguments.against_the_rest(arguments.probabilities(q)), [1.0, 0.0], delta
+        )
 
     def minimising(self, q: ArrayLike, f: ArrayLike, delta: ArrayLike) -> Floats:  # noqa: ARG002 (the signature is the contract)
         """Return a mass function in the ball under which f has its lower expectation.
@@ -140,8 +148,3 @@ class Perturbation(ABC):
         return arguments.broadcast(
             arguments.mass_functions(q), arguments.values(f), self.domain.check(delta)
         )
-
-
-def _against_the_rest(q: ArrayLike) -> Floats:
-    probability = arguments.probabilities(q)
-    return np.stack([probability, 1.0 - probability], axis=-1)

@@ -43,16 +43,20 @@ class ChiSquared(ClosedForm):
         low, span, u = levels.to_unit_interval(q, f)
         _, q, u = levels.sort_by_value(q, u)
         s = _solve(q, u, delta)
-        return low + span * np.where(s.level < 0, 0.0, s.mean - np.sqrt(s.variance * s.excess))
+        least = np.maximum(s.mean - np.sqrt(s.variance * s.excess), 0.0)
+        return low + span * np.where(s.level < 0, 0.0, least)
 
     def _minimising(self, q: Floats, f: Floats, delta: Floats) -> Floats:
         _, _, u = levels.to_unit_interval(q, f)
         order, q, u = levels.sort_by_value(q, u)
         s = _solve(q, u, delta)
         kept = np.arange(len(q))[:, None] <= s.level
-        tilt = 1.0 - np.sqrt(s.excess / s.variance) * (u - s.mean)
-        weight = np.where(s.level < 0, q * (u == 0.0), np.where(kept, q * tilt, 0.0))
-        weight = np.maximum(weight, 0.0)
+        # u − μ from the top of the level set down, where the mass may be nearly all.
+        deviation = s.reach - (np.take_along_axis(u, np.maximum(s.level, 0)[None], axis=0) - u)
+        tilt = 1.0 - np.sqrt(s.excess) / np.sqrt(s.variance) * deviation
+        # Positive, but for rounding.
+        weight = np.where(kept, q * np.maximum(tilt, 0.0), 0.0)
+        weight = np.where(s.level < 0, q * (u == 0.0), weight)
         return levels.restore_order(order, weight / levels.total(weight))
 
     def _lower_probability(self, q: Floats, delta: Floats) -> Floats:
@@ -63,32 +67,35 @@ class ChiSquared(ClosedForm):
 
 
 class _Solution(NamedTuple):
-    """The level set the minimiser lives on, −1 where it is {u = 0}; μ, σ² and D on it."""
+    """The level set the minimiser lives on, −1 where it is {u = 0}; μ, σ², D and v − μ on it."""
 
     level: Indices
     mean: Floats
     variance: Floats
     excess: Floats
+    reach: Floats
 
 
 def _solve(q: Floats, u: Floats, delta: Floats) -> _Solution:
-    """Find the largest level set A = {u ≤ v} with D < σ²/(v−μ)², for u sorted upward."""
+    """Find the largest level set A = {u ≤ v} with D < σ²/(v−μ)², for u sorted upward.
+
+    All prefixes are tried, also those that cut through a tie: whether the best
+    mass function leaves v empty does not depend on how much mass q has there.
+    """
     mass = q.cumsum(axis=0)
-    inverse = 1.0 / np.where(mass > 0.0, mass, 1.0)
-    mean = (q * u).cumsum(axis=0) * inverse
-    # West's updates: each adds something positive, where E u² − μ² would cancel;
-    # and v − μ comes from the mean before v, for the same reason.
-    step = np.zeros_like(u)
-    step[1:] = u[1:] - mean[:-1]
-    share_before = np.zeros_like(u)
-    share_before[1:] = mass[:-1] * inverse[1:]
-    variance = (q * step * step * share_before).cumsum(axis=0) * inverse
-    reach = step * share_before
+    safe = np.where(mass > 0.0, mass, 1.0)
+    before = levels.mass_below(q)
+    gap = np.zeros_like(u)
+    gap[1:] = u[1:] - u[:-1]
+    # Sums of positive terms only: v − μ and E u² − μ² would cancel.
+    reach = (before * gap).cumsum(axis=0) / safe
+    step = gap
+    step[1:] += reach[:-1]
+    variance = (q * step * step * (before / safe)).cumsum(axis=0) / safe
     excess = np.maximum(delta * mass - levels.mass_above(q), 0.0)
     fits = excess * reach * reach < variance
-    # A level set holds all outcomes of its highest value.
-    fits[:-1] &= u[1:] > u[:-1]
     level = np.where(fits.any(axis=0), len(q) - 1 - fits[::-1].argmax(axis=0), -1)
     at = np.maximum(level, 0)[None]
-    picked = (np.take_along_axis(a, at, axis=0)[0] for a in (mean, variance, excess))
+    mean = (q * u).cumsum(axis=0) / safe
+    picked = (np.take_along_axis(a, at, axis=0)[0] for a in (mean, variance, excess, reach))
     return _Solution(level, *picked)

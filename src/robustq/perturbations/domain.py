@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from numbers import Real
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -43,7 +44,7 @@ class Domain:
     closed: bool = False
 
     def __post_init__(self) -> None:
-        if not self.end > 0:
+        if not (isinstance(self.end, Real) and self.end > 0):
             msg = f"a domain ends above 0, got end={self.end!r}"
             raise InputError(msg)
         if self.closed and math.isinf(self.end):
@@ -55,7 +56,7 @@ class Domain:
         return f"[0, {end}{']' if self.closed else ')'}"
 
     def __contains__(self, delta: float) -> bool:
-        return bool(self.contains(np.asarray(delta, dtype=np.float64)))
+        return bool(np.all(self.contains(arguments.numbers(delta, "delta"))))
 
     def contains(self, delta: Floats) -> Bools:
         """Tell for each size whether it lies in the domain (NaN never does)."""

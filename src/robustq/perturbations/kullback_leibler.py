@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from . import levels
+from . import arguments, levels
 from .built_in import BuiltIn
 from .domain import Domain
 
 if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
     from robustq.arrays import Floats
 
 __all__ = ["KullbackLeibler"]
@@ -19,7 +21,7 @@ MAX_STEPS = 100
 LARGEST_STEP = 3.0  # in log t
 TOLERANCE = 1e-9
 SMALL = 0.05
-# Σ (n−1)/n! xⁿ⁻², highest power first: see `_relative_cost`.
+# The coefficients of Σ (n−1)/n! xⁿ⁻², highest power first: see `_divergence`.
 SERIES = tuple((n - 1) / float(np.prod(np.arange(1, n + 1))) for n in range(10, 1, -1))
 
 
@@ -57,6 +59,27 @@ class KullbackLeibler(BuiltIn):
         weight = q * np.where(u == 0.0, 1.0, np.exp(-t * u))
         return weight / levels.total(weight)
 
+    def lower_probability(self, q: ArrayLike, delta: ArrayLike) -> Floats:
+        """Return the smallest probability of an outcome that has probability q.
+
+        See `Perturbation.lower_probability`.
+        """
+        # From the minimiser: an expectation would lose the digits of a small probability.
+        q = arguments.probabilities(q)
+        return np.minimum(
+            q, self.minimising(arguments.against_the_rest(q), [1.0, 0.0], delta)[..., 0]
+        )
+
+    def upper_probability(self, q: ArrayLike, delta: ArrayLike) -> Floats:
+        """Return the largest probability of an outcome that has probability q.
+
+        See `Perturbation.upper_probability`.
+        """
+        q = arguments.probabilities(q)
+        return np.maximum(
+            q, self.minimising(arguments.against_the_rest(q), [0.0, 1.0], delta)[..., 0]
+        )
+
 
 class _Tilt(NamedTuple):
     """What the tilted mass function q_t ∝ q e^(−tu) is like, one number per row."""
@@ -75,8 +98,9 @@ def _tilt(q: Floats, u: Floats, t: Floats) -> _Tilt:
     tilted = weight / total
     mean = levels.expectation(tilted, u)
     at_lowest = levels.expectation(q, lowest)
-    room = t * mean + np.log1p(levels.expectation(weight, ~lowest) / at_lowest)
-    divergence = levels.expectation(q, _relative_cost(-t * u - log_mean))
+    elsewhere = levels.expectation(weight, ~lowest) / at_lowest
+    room = t * mean + np.log1p(elsewhere)
+    divergence = _divergence(q, tilted, -t * u - log_mean)
     slope = t * t * levels.expectation(tilted, (u - mean) ** 2)
     return _Tilt(log_mean, divergence, room, slope)
 
@@ -86,13 +110,13 @@ def _log_mean(q: Floats, u: Floats, t: Floats, total: Floats) -> Floats:
     return np.where(total < 0.5, np.log(total), np.log1p(levels.expectation(q, np.expm1(-t * u))))
 
 
-def _relative_cost(x: Floats) -> Floats:
-    """Return r log r − r + 1 ≥ 0 for r = eˣ: summed with weights q it is KL(rq‖q).
+def _divergence(q: Floats, p: Floats, x: Floats) -> Floats:
+    """Return KL(p‖q) = Σ (p log(p/q) − p + q) with x = log(p/q): no term is negative.
 
-    Near x = 0 by its series x² Σ (n−1)/n! xⁿ⁻², because the terms cancel.
+    Near x = 0 a term is q x² Σ (n−1)/n! xⁿ⁻², because its parts cancel.
     """
-    ratio = np.exp(x)
-    return np.where(np.abs(x) < SMALL, x * x * np.polyval(SERIES, x), x * ratio - (ratio - 1.0))
+    series = q * x * x * np.polyval(SERIES, x)
+    return levels.total(np.where(np.abs(x) < SMALL, series, p * x - (p - q)))
 
 
 def _solve(q: Floats, u: Floats, delta: Floats) -> tuple[Floats, Floats]:

@@ -55,6 +55,14 @@ def get(perturbation: str | Perturbation) -> Perturbation:
     return _BALLS[perturbation]()
 
 
+def _can_be_made(ball: type[Perturbation]) -> bool:
+    try:
+        ball()
+    except TypeError:
+        return False
+    return True
+
+
 def names() -> tuple[str, ...]:
     """Return the names `get` knows."""
     return tuple(_BALLS)
@@ -80,6 +88,9 @@ def register(ball: type[_Ball]) -> type[_Ball]:
     """
     if not (isinstance(ball, type) and issubclass(ball, Perturbation)):
         msg = f"register takes a subclass of Perturbation, got {ball!r}"
+        raise InputError(msg)
+    if not _can_be_made(ball):
+        msg = f"{ball.__qualname__}() must make a perturbation without arguments, and does not"
         raise InputError(msg)
     holder = _BALLS.get(ball.name, ball)
     # Running a notebook cell again defines the same class anew: that is no clash.

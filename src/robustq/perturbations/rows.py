@@ -1,15 +1,15 @@
-"""One formula over many rows: in blocks that fit the cache, on all cores."""
+"""One formula over many mass functions."""
 
 from __future__ import annotations
 
-import os
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from robustq.blocks import for_each_block
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from robustq.arrays import Floats
 
@@ -56,19 +56,9 @@ def map_rows(  # noqa: PLR0913 (the last two are for measuring and tests)
     def fill(block: slice) -> None:
         out[block] = _apply(formula, q[block], f[block], delta[block])
 
-    blocks = list(_blocks(len(delta), max(1, block_cells // q.shape[1])))
-    threads = min(threads or _cores(), len(blocks))
-    if threads <= 1:
-        for block in blocks:
-            fill(block)
-    else:
-        with ThreadPoolExecutor(threads) as pool:
-            list(pool.map(fill, blocks))
+    block_rows = max(1, block_cells // q.shape[1])
+    for_each_block(fill, len(delta), block_rows, threads)
     return out
-
-
-def _blocks(rows: int, size: int) -> Iterator[slice]:
-    return (slice(start, min(start + size, rows)) for start in range(0, rows, size))
 
 
 def _apply(
@@ -80,10 +70,3 @@ def _apply(
     # Overflow and 0/0 in a branch that is not taken are no news to anybody.
     with np.errstate(all="ignore"):
         return formula(np.ascontiguousarray(q.T), np.ascontiguousarray(f.T), delta).T
-
-
-def _cores() -> int:
-    # The cores this process may use, where the system tells.
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
