@@ -27,9 +27,7 @@ def for_each_block(
     threads : int, optional
         How many threads to use, all cores by default.
     """
-    blocks = [
-        slice(start, min(start + block_rows, rows)) for start in range(0, rows, block_rows)
-    ]
+    blocks = [slice(start, min(start + block_rows, rows)) for start in range(0, rows, block_rows)]
     threads = min(threads or _cores(), len(blocks))
     if threads <= 1:
         for block in blocks:

@@ -7,6 +7,9 @@
     │   ├── DomainError                 a perturbation size outside its domain
     │   └── UnknownNameError            a name nobody registered
     └── UnsupportedError (ValueError)   an object cannot do what is asked of it
+
+Beside them stands ``UnknownValueWarning``, and scikit-learn's ``NotFittedError`` has a
+twin that is a ``RobustqError`` too.
 """
 
 __all__ = [
@@ -14,6 +17,7 @@ __all__ = [
     "InputError",
     "RobustqError",
     "UnknownNameError",
+    "UnknownValueWarning",
     "UnsupportedError",
 ]
 
@@ -32,6 +36,10 @@ class DomainError(InputError):
 
 class UnknownNameError(InputError):
     """A name nobody registered."""
+
+
+class UnknownValueWarning(UserWarning):
+    """A table holds values that were never seen in training."""
 
 
 class UnsupportedError(RobustqError, ValueError):

@@ -21,7 +21,7 @@ __all__ = ["map_rows"]
 BLOCK_CELLS = 1 << 17
 
 
-def map_rows(  # noqa: PLR0913 (the last two are for measuring and tests)
+def map_rows(
     formula: Formula,
     q: Floats,
     f: Floats,

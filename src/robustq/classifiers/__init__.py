@@ -1,0 +1,1 @@
+"""scikit-learn classifiers that know how robust their predictions are."""

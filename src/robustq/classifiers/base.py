@@ -1,0 +1,370 @@
+"""What all classifiers share: this class owns every public method, a family is a few hooks."""
+
+from __future__ import annotations
+
+import warnings
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import NotFittedError as SklearnNotFittedError
+
+from robustq.blocks import for_each_block
+from robustq.exceptions import InputError, RobustqError, UnknownValueWarning
+from robustq.perturbations import get
+from robustq.quantification.assessment import Assessment
+from robustq.quantification.quantified import Quantified
+from robustq.tables import UNKNOWN, Encoding, Table
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import ArrayLike
+
+    from robustq.arrays import Bools, Codes, Floats, Indices
+    from robustq.perturbations import Perturbation
+
+__all__ = ["DEFAULT_PERTURBATIONS", "GenerativeClassifier", "NotFittedError"]
+
+DEFAULT_PERTURBATIONS = ("epsilon", "tv", "chi2")
+
+BLOCK_ROWS = 1 << 13
+# The general path holds a few arrays of (rows, classes, features) at a time.
+GENERAL_BLOCK_CELLS = 1 << 20
+
+
+class NotFittedError(RobustqError, SklearnNotFittedError):
+    """A model was used before it was fitted."""
+
+
+class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):
+    """A classifier with a joint distribution p(c, f).
+
+    Attributes
+    ----------
+    classes_ : ndarray
+        The labels, sorted.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        Only where the table had names.
+    encoding_ : Encoding
+        How columns are understood: categories, or bins of numbers.
+    """
+
+    handle_unknown: str
+    classes_: np.ndarray[Any, Any]
+    encoding_: Encoding
+
+    # What a family gives
+
+    @abstractmethod
+    def _log_joint(self, codes: Codes) -> Floats:
+        """Return log p(c, f), (rows, classes)."""
+
+    @abstractmethod
+    def _quantify(self, codes: Codes, balls: Sequence[Perturbation]) -> Quantified:
+        """Return predictions and their robustness."""
+
+    @abstractmethod
+    def _margins(
+        self, codes: Codes, ahead: Indices, behind: Indices, ball: Perturbation, delta: Floats
+    ) -> Floats:
+        """Return a number with the sign of E̲[(1_ahead − 1_behind) 1_f]."""
+
+    # Predictions
+
+    def predict_joint_log_proba(self, X: Any) -> Floats:
+        """Return log p(c, f) for each row and class; missing features are summed out.
+
+        Parameters
+        ----------
+        X : frame or array of shape (rows, features)
+
+        Returns
+        -------
+        ndarray of shape (rows, classes)
+        """
+        return self._map(X, self._log_joint)
+
+    def predict_log_proba(self, X: Any) -> Floats:
+        """Return log p(c | f) for each row and class.
+
+        Parameters
+        ----------
+        X : frame or array of shape (rows, features)
+
+        Returns
+        -------
+        ndarray of shape (rows, classes)
+            Where p(f) = 0 all classes are equally likely.
+        """
+        return self._map(X, lambda codes: _condition(self._log_joint(codes)))
+
+    def predict_proba(self, X: Any) -> Floats:
+        """Return p(c | f) for each row and class.
+
+        Parameters
+        ----------
+        X : frame or array of shape (rows, features)
+
+        Returns
+        -------
+        ndarray of shape (rows, classes)
+            Where p(f) = 0 all classes are equally likely.
+        """
+        return self._map(X, lambda codes: np.exp(_condition(self._log_joint(codes))))
+
+    def predict(self, X: Any) -> np.ndarray[Any, Any]:
+        """Return the most probable label for each row; the first of those that tie.
+
+        Parameters
+        ----------
+        X : frame or array of shape (rows, features)
+
+        Returns
+        -------
+        ndarray of shape (rows,)
+        """
+        best = self._map(X, lambda codes: self._log_joint(codes).argmax(axis=1), dtype=np.intp)
+        return self.classes_[best]
+
+    # Robustness
+
+    def robustness(self, X: Any, perturbation: str | Perturbation = "tv") -> Floats:
+        """Return how large a perturbation flips each prediction.
+
+        Parameters
+        ----------
+        X : frame or array of shape (rows, features)
+        perturbation : str or Perturbation
+
+        Returns
+        -------
+        ndarray of shape (rows,)
+            The smallest size at which the prediction is no longer the only best one: 0
+            for a tie, infinite where no size flips it.
+        """
+        return self._quantify_table(X, [get(perturbation)]).robustness[0]
+
+    def assess(
+        self,
+        X: Any,
+        perturbations: Sequence[str | Perturbation] = DEFAULT_PERTURBATIONS,
+    ) -> Assessment:
+        """Return for each row the prediction, its probability, its robustness and its rivals.
+
+        Parameters
+        ----------
+        X : frame or array of shape (rows, features)
+        perturbations : sequence of str or Perturbation
+
+        Returns
+        -------
+        Assessment
+        """
+        if isinstance(perturbations, str):
+            perturbations = [perturbations]
+        balls = [get(perturbation) for perturbation in perturbations]
+        names = [ball.name for ball in balls]
+        if len(set(names)) < len(names):
+            msg = f"each perturbation can be named once, got {', '.join(names)}"
+            raise InputError(msg)
+        found = self._quantify_table(X, balls)
+        return Assessment(
+            prediction=self.classes_[found.prediction],
+            probability=found.probability,
+            runner_up=self._labels_or_none(found.runner_up),
+            robustness=dict(zip(names, found.robustness, strict=True)),
+            tipping_class={
+                name: self._labels_or_none(tipping)
+                for name, tipping in zip(names, found.tipping, strict=True)
+            },
+        )
+
+    def _quantify_table(self, X: Any, balls: Sequence[Perturbation]) -> Quantified:
+        table = self._arrange(X)
+        found = Quantified.empty(len(balls), table.rows)
+
+        def work(block: slice, codes: Codes) -> None:
+            found.fill(block, self._quantify(codes, balls))
+
+        slow = any(not self._has_kernel(ball) for ball in balls)
+        self._for_each_block(table, work, self._general_block_rows() if slow else BLOCK_ROWS)
+        return found
+
+    def is_robust(
+        self,
+        X: Any,
+        perturbation: str | Perturbation,
+        delta: ArrayLike,
+    ) -> Bools:
+        """Tell whether no perturbation of size delta flips the prediction.
+
+        Parameters
+        ----------
+        X : frame or array of shape (rows, features)
+        perturbation : str or Perturbation
+        delta : float or array_like of shape (rows,)
+
+        Returns
+        -------
+        ndarray of bool, of shape (rows,)
+        """
+        dominates = self._dominance(X, perturbation, delta)
+        others = ~np.eye(len(self.classes_), dtype=bool)
+        # The prediction beats every other class for certain.
+        return np.any(np.all(dominates | ~others, axis=2), axis=1)
+
+    def credal_predict(
+        self,
+        X: Any,
+        perturbation: str | Perturbation,
+        delta: ArrayLike,
+    ) -> Bools:
+        """Tell which classes no other class beats for certain at size delta (maximality).
+
+        Parameters
+        ----------
+        X : frame or array of shape (rows, features)
+        perturbation : str or Perturbation
+        delta : float or array_like of shape (rows,)
+
+        Returns
+        -------
+        ndarray of bool, of shape (rows, classes)
+            In the order of `classes_`; a row with one True is a robust prediction.
+        """
+        return ~np.any(self._dominance(X, perturbation, delta), axis=1)
+
+    def _dominance(
+        self,
+        X: Any,
+        perturbation: str | Perturbation,
+        delta: ArrayLike,
+    ) -> Bools:
+        """Return for each row and two classes whether the first beats the second for certain."""
+        ball = get(perturbation)
+        table = self._arrange(X)
+        sizes = ball.domain.check(delta)
+        if sizes.shape not in ((), (table.rows,)):
+            msg = f"delta must be one size or one for each of {table.rows} rows, got {sizes.shape}"
+            raise InputError(msg)
+        sizes = np.broadcast_to(sizes, table.rows)
+        count = len(self.classes_)
+        out = np.zeros((table.rows, count, count), dtype=bool)
+
+        def work(block: slice, codes: Codes) -> None:
+            joint = self._log_joint(codes)
+            for first in range(count):
+                for second in range(count):
+                    # Who does not even lead without any perturbation cannot win for certain.
+                    leads = np.flatnonzero(joint[:, first] > joint[:, second])
+                    margin = self._margins(
+                        codes[leads],
+                        np.full(len(leads), first),
+                        np.full(len(leads), second),
+                        ball,
+                        sizes[block][leads],
+                    )
+                    out[block.start + leads, first, second] = margin > 0.0
+
+        self._for_each_block(table, work, self._general_block_rows())
+        return out
+
+    # From tables to codes
+
+    def _arrange(self, X: Any) -> Table:
+        self._require_fitted()
+        return self.encoding_.arrange(Table.read(X), type(self).__name__)
+
+    def _require_fitted(self) -> None:
+        if not hasattr(self, "encoding_"):
+            msg = (
+                f"This {type(self).__name__} instance is not fitted yet. Call 'fit' with "
+                "appropriate arguments before using this estimator."
+            )
+            raise NotFittedError(msg)
+
+    def _set_encoding(self, encoding: Encoding, classes: np.ndarray[Any, Any]) -> None:
+        self.classes_ = classes
+        self.encoding_ = encoding
+        self.n_features_in_ = len(encoding.columns)
+        if encoding.named:
+            self.feature_names_in_ = np.array(encoding.names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+
+    def _map(
+        self,
+        X: Any,
+        formula: Callable[[Codes], np.ndarray[Any, Any]],
+        dtype: Any = np.float64,
+    ) -> Any:
+        """Apply a formula to the codes of X, block by block."""
+        table = self._arrange(X)
+        # An empty block shows the shape of what comes.
+        shape = formula(np.empty((0, table.width), dtype=np.int32)).shape[1:]
+        out = np.empty((table.rows, *shape), dtype=dtype)
+
+        def work(block: slice, codes: Codes) -> None:
+            out[block] = formula(codes)
+
+        self._for_each_block(table, work, BLOCK_ROWS)
+        return out
+
+    def _general_block_rows(self) -> int:
+        cells = len(self.classes_) * max(1, len(self.encoding_.columns))
+        return int(np.clip(GENERAL_BLOCK_CELLS // cells, 64, BLOCK_ROWS))
+
+    @abstractmethod
+    def _has_kernel(self, ball: Perturbation) -> bool:
+        """Tell whether the fast path knows a ball."""
+
+    def _for_each_block(
+        self, table: Table, work: Callable[[slice, Codes], None], block_rows: int
+    ) -> None:
+        unknown: list[Indices] = []
+
+        def encode(block: slice) -> None:
+            part = table.slice(block)
+            codes = self.encoding_.encode(part)
+            strange = codes == UNKNOWN
+            if strange.any():
+                if self.handle_unknown == "error":
+                    self.encoding_.refuse_unknown(part, strange, block.start)
+                unknown.append(strange.sum(axis=0))
+            work(block, codes)
+
+        for_each_block(encode, table.rows, block_rows)
+        if unknown:
+            self._report_unknown(table, np.sum(unknown, axis=0))
+
+    def _report_unknown(self, table: Table, counts: Indices) -> None:
+        columns = ", ".join(
+            f"{counts[i]:,} in {table.label(i)}" for i in np.flatnonzero(counts).tolist()
+        )
+        msg = f"values never seen in training, taken as missing: {columns}"
+        warnings.warn(msg, UnknownValueWarning, stacklevel=5)
+
+    def _labels_or_none(self, positions: Indices) -> np.ndarray[Any, Any]:
+        if len(positions) and positions.min() >= 0:
+            return self.classes_[positions]
+        labels = np.append(self.classes_.astype(object), [None])
+        return labels[positions]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        tags.input_tags.allow_nan = True
+        return tags
+
+
+def _condition(joint: Floats) -> Floats:
+    """Return log p(c | f) from log p(c, f)."""
+    best = joint.max(axis=1, keepdims=True)
+    with np.errstate(invalid="ignore"):
+        shifted = joint - best
+        log_proba = shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True))
+    return np.where(np.isneginf(best), -np.log(joint.shape[1]), log_proba)

@@ -1,0 +1,157 @@
+"""Models as plain data, ready for JSON: `to_dict` and `from_dict`."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from robustq.exceptions import InputError
+from robustq.models.naive_bayes import Cells, NaiveBayes
+from robustq.tables import Binned, Categorical, Encoding
+
+if TYPE_CHECKING:
+    from robustq.arrays import Floats
+
+__all__ = ["FORMAT", "VERSION", "read_naive_bayes", "write_naive_bayes"]
+
+FORMAT, VERSION = "robustq-model", 1
+SUM_TOLERANCE = 1e-9
+
+
+def write_naive_bayes(
+    model: NaiveBayes, encoding: Encoding, classes: np.ndarray[Any, Any]
+) -> dict[str, Any]:
+    """Return a naive Bayes model as a document."""
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "kind": "naive_bayes",
+        "classes": classes.tolist(),
+        "named": encoding.named,
+        "features": [_write_feature(column) for column in encoding.columns],
+        "class_probs": model.class_probs.tolist(),
+        "feature_probs": [
+            model.local_model(index).T.tolist() for index in range(len(encoding.columns))
+        ],
+    }
+
+
+def _write_feature(column: Categorical | Binned) -> dict[str, Any]:
+    feature: dict[str, Any] = {"name": column.name, "categories": list(column.categories)}
+    if isinstance(column, Binned):
+        feature["edges"] = list(column.edges)
+    return feature
+
+
+def read_naive_bayes(
+    document: Any,
+) -> tuple[NaiveBayes, Encoding, np.ndarray[Any, Any]]:
+    """Return the model, the encoding and the classes of a document, or raise."""
+    _check_header(document, "naive_bayes")
+    classes = _read_classes(document)
+    columns = tuple(
+        _read_feature(feature, index)
+        for index, feature in enumerate(_get(document, "features", list))
+    )
+    cells = Cells(tuple(len(column.categories) for column in columns), len(classes))
+    class_probs = _read_probabilities(
+        _get(document, "class_probs", list), (len(classes),), "class_probs"
+    )
+    tables = _get(document, "feature_probs", list)
+    if len(tables) != len(columns):
+        msg = f"feature_probs has {len(tables)} entries for {len(columns)} features"
+        raise InputError(msg)
+    probs = np.empty(cells.offsets[-1])
+    for index, (table, column) in enumerate(zip(tables, columns, strict=True)):
+        shape = (len(classes), len(column.categories))
+        where = f"feature_probs[{index}] ({column.name!r})"
+        cells.feature(probs, index)[:] = _read_probabilities(table, shape, where).T
+    named = bool(document.get("named", True))
+    return NaiveBayes(class_probs, probs, cells), Encoding(columns, named), classes
+
+
+def _check_header(document: Any, kind: str) -> None:
+    if not isinstance(document, dict) or document.get("format") != FORMAT:
+        msg = f'not a model: expected a dictionary with "format": "{FORMAT}"'
+        raise InputError(msg)
+    version = document.get("version")
+    if version != VERSION:
+        msg = (
+            f"the model is of version {version!r}, and this robustq reads version {VERSION}: "
+            "update robustq"
+        )
+        raise InputError(msg)
+    if document.get("kind") != kind:
+        msg = f'the model is of kind {document.get("kind")!r}, expected "{kind}"'
+        raise InputError(msg)
+
+
+def _get(document: dict[str, Any], key: str, kind: type) -> Any:
+    value = document.get(key)
+    if not isinstance(value, kind):
+        msg = f"the model lacks {key!r}, a {kind.__name__}"
+        raise InputError(msg)
+    return value
+
+
+def _read_classes(document: dict[str, Any]) -> np.ndarray[Any, Any]:
+    labels = _get(document, "classes", list)
+    plain = all(isinstance(label, (str, int, float, bool)) for label in labels)
+    if not labels or not plain or len(set(labels)) < len(labels):
+        msg = f"classes must be different labels, at least one, got {labels!r}"
+        raise InputError(msg)
+    kinds = {str if isinstance(label, str) else float for label in labels}
+    return np.array(labels) if len(kinds) == 1 else np.array(labels, dtype=object)
+
+
+def _read_feature(feature: Any, index: int) -> Categorical | Binned:
+    where = f"features[{index}]"
+    if not isinstance(feature, dict) or not isinstance(feature.get("name"), str):
+        msg = f"{where} must be a dictionary with a name"
+        raise InputError(msg)
+    name = feature["name"]
+    if "edges" in feature:
+        return Binned(name, _read_edges(feature["edges"], where))
+    categories = feature.get("categories")
+    if not isinstance(categories, list) or not all(_is_category(c) for c in categories):
+        msg = f"{where} ({name!r}) must list its categories: text or finite numbers"
+        raise InputError(msg)
+    if len(set(categories)) < len(categories):
+        msg = f"{where} ({name!r}) lists a category twice"
+        raise InputError(msg)
+    return Categorical(name, tuple(categories))
+
+
+def _is_category(value: Any) -> bool:
+    return isinstance(value, (str, int)) or (isinstance(value, float) and math.isfinite(value))
+
+
+def _read_edges(edges: Any, where: str) -> tuple[float, ...]:
+    numbers = isinstance(edges, list) and all(isinstance(e, (int, float)) for e in edges)
+    if not numbers or not all(math.isfinite(e) for e in edges) or sorted(set(edges)) != edges:
+        msg = f"the edges of {where} must be finite numbers that increase"
+        raise InputError(msg)
+    return tuple(float(edge) for edge in edges)
+
+
+def _read_probabilities(given: Any, shape: tuple[int, ...], where: str) -> Floats:
+    try:
+        probs = np.array(given, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        msg = f"{where} must hold numbers"
+        raise InputError(msg) from error
+    if probs.shape != shape:
+        # An empty list of categories has no second axis to show.
+        if probs.size == 0 and 0 in shape:
+            return np.empty(shape)
+        msg = f"{where} has shape {probs.shape}, expected {shape}"
+        raise InputError(msg)
+    if probs.size and not np.all((probs >= 0.0) & (probs <= 1.0)):
+        msg = f"{where} must hold probabilities, from 0 to 1"
+        raise InputError(msg)
+    if probs.size and np.any(np.abs(probs.sum(axis=-1) - 1.0) > SUM_TOLERANCE):
+        msg = f"{where} must sum to 1"
+        raise InputError(msg)
+    return probs

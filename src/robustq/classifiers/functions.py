@@ -1,0 +1,124 @@
+"""The questions as functions, for a classifier or for a pipeline that ends in one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from robustq.exceptions import UnsupportedError
+
+from .base import DEFAULT_PERTURBATIONS, GenerativeClassifier
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import ArrayLike
+
+    from robustq.arrays import Bools, Floats
+    from robustq.perturbations import Perturbation
+    from robustq.quantification.assessment import Assessment
+
+__all__ = ["assess", "credal_predict", "is_robust", "robustness"]
+
+
+def robustness(model: Any, X: Any, perturbation: str | Perturbation = "tv") -> Floats:
+    """Return how large a perturbation flips each prediction of a model.
+
+    Parameters
+    ----------
+    model : GenerativeClassifier or Pipeline
+        Fitted; of a pipeline, the last step must be a robustq classifier.
+    X : frame or array of shape (rows, features)
+    perturbation : str or Perturbation
+
+    Returns
+    -------
+    ndarray of shape (rows,)
+        See `GenerativeClassifier.robustness`.
+    """
+    classifier, table = _unpack(model, X)
+    return classifier.robustness(table, perturbation)
+
+
+def assess(
+    model: Any,
+    X: Any,
+    perturbations: Sequence[str | Perturbation] = DEFAULT_PERTURBATIONS,
+) -> Assessment:
+    """Return for each row the prediction, its probability, its robustness and its rivals.
+
+    Parameters
+    ----------
+    model : GenerativeClassifier or Pipeline
+    X : frame or array of shape (rows, features)
+    perturbations : sequence of str or Perturbation
+
+    Returns
+    -------
+    Assessment
+    """
+    classifier, table = _unpack(model, X)
+    return classifier.assess(table, perturbations)
+
+
+def is_robust(
+    model: Any,
+    X: Any,
+    perturbation: str | Perturbation,
+    delta: ArrayLike,
+) -> Bools:
+    """Tell for each row whether no perturbation of size delta flips the prediction.
+
+    Parameters
+    ----------
+    model : GenerativeClassifier or Pipeline
+    X : frame or array of shape (rows, features)
+    perturbation : str or Perturbation
+    delta : float or array_like of shape (rows,)
+
+    Returns
+    -------
+    ndarray of bool, of shape (rows,)
+    """
+    classifier, table = _unpack(model, X)
+    return classifier.is_robust(table, perturbation, delta)
+
+
+def credal_predict(
+    model: Any,
+    X: Any,
+    perturbation: str | Perturbation,
+    delta: ArrayLike,
+) -> Bools:
+    """Tell which classes no other class beats for certain at size delta (maximality).
+
+    Parameters
+    ----------
+    model : GenerativeClassifier or Pipeline
+    X : frame or array of shape (rows, features)
+    perturbation : str or Perturbation
+    delta : float or array_like of shape (rows,)
+
+    Returns
+    -------
+    ndarray of bool, of shape (rows, classes)
+    """
+    classifier, table = _unpack(model, X)
+    return classifier.credal_predict(table, perturbation, delta)
+
+
+def _unpack(model: Any, X: Any) -> tuple[GenerativeClassifier, Any]:
+    """Return the classifier at the end of a pipeline, and X as it arrives there."""
+    from sklearn.pipeline import Pipeline  # noqa: PLC0415 (a slow import, needed for pipelines only)
+
+    classifier = model
+    if isinstance(model, Pipeline):
+        if len(model.steps) > 1:
+            X = model[:-1].transform(X)
+        classifier = model[-1]
+    if not isinstance(classifier, GenerativeClassifier):
+        msg = (
+            f"{type(classifier).__name__} has no robustness: robustq knows its own classifiers, "
+            "and pipelines that end in one"
+        )
+        raise UnsupportedError(msg)
+    return classifier, X

@@ -1,0 +1,96 @@
+"""Labels of any type, as positions of classes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import narwhals as nw
+import numpy as np
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import column_or_1d
+
+from robustq.exceptions import InputError
+
+if TYPE_CHECKING:
+    from robustq.arrays import Floats, Indices
+
+__all__ = ["find_classes", "locate_labels", "read_labels", "read_weights"]
+
+
+def read_labels(y: object, rows: int) -> np.ndarray[Any, Any]:
+    """Return labels as a 1-D array, one for each row and none missing."""
+    if y is None:
+        msg = "requires y to be passed, but the target y is None"
+        raise InputError(msg)
+    try:
+        series = nw.from_native(y, series_only=True, pass_through=True)
+        labels = series.to_numpy() if isinstance(series, nw.Series) else np.asarray(y)
+        labels = column_or_1d(labels, warn=True)
+        _refuse_gaps(labels)
+        check_classification_targets(labels)
+    except (TypeError, ValueError) as error:
+        raise error if isinstance(error, InputError) else InputError(str(error)) from error
+    if len(labels) != rows:
+        msg = f"y has {len(labels)} labels for {rows} rows of X: they must be as many"
+        raise InputError(msg)
+    return labels
+
+
+def find_classes(labels: np.ndarray[Any, Any]) -> tuple[np.ndarray[Any, Any], Indices]:
+    """Return the classes, sorted, and the position of each label among them."""
+    try:
+        classes, positions = np.unique(labels, return_inverse=True)
+    except TypeError as error:
+        kinds = sorted({type(label).__name__ for label in labels})
+        msg = f"y mixes labels that have no order ({', '.join(kinds)}): make them all text"
+        raise InputError(msg) from error
+    return classes, positions.astype(np.int64)
+
+
+def locate_labels(labels: np.ndarray[Any, Any], classes: np.ndarray[Any, Any]) -> Indices:
+    """Return the position of each label among known classes."""
+    position = np.minimum(np.searchsorted(classes, labels), len(classes) - 1)
+    wrong = classes[position] != labels
+    if np.any(wrong):
+        msg = (
+            f"y holds {labels[wrong][0]!r}, which is none of the classes {classes.tolist()!r}: "
+            "name all classes in the first call"
+        )
+        raise InputError(msg)
+    return position.astype(np.int64)
+
+
+def read_weights(sample_weight: object, rows: int) -> Floats:
+    """Return the weights of the rows, 1 by default."""
+    if sample_weight is None:
+        return np.ones(rows)
+    try:
+        weights = np.asarray(sample_weight, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        msg = f"sample_weight must be numbers, got {type(sample_weight).__name__}"
+        raise InputError(msg) from error
+    if weights.ndim == 0:
+        weights = np.full(rows, weights)
+    if weights.shape != (rows,):
+        msg = f"sample_weight.shape == {weights.shape}, expected {(rows,)}: one for each row"
+        raise InputError(msg)
+    if not np.all(np.isfinite(weights) & (weights >= 0.0)):
+        msg = "sample_weight must be finite and at least 0"
+        raise InputError(msg)
+    if not weights.any():
+        msg = "sample_weight is zero for every row: there is nothing to learn from"
+        raise InputError(msg)
+    return weights
+
+
+def _refuse_gaps(labels: np.ndarray[Any, Any]) -> None:
+    if labels.dtype.kind == "f":
+        wrong = ~np.isfinite(labels)
+    elif labels.dtype == object:
+        wrong = np.array([label is None or label != label for label in labels], dtype=bool)  # noqa: PLR0124
+    else:
+        return
+    if np.any(wrong):
+        row = int(np.flatnonzero(wrong)[0])
+        msg = f"Input y contains NaN or infinity: row {row} has no label; drop such rows"
+        raise InputError(msg)

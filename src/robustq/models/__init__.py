@@ -1,0 +1,1 @@
+"""Joint distributions learned from codes, as flat arrays."""

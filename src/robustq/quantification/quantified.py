@@ -1,0 +1,53 @@
+"""Predictions and their robustness, as positions of classes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from robustq.arrays import Floats, Indices
+
+__all__ = ["Quantified"]
+
+
+@dataclass(frozen=True)
+class Quantified:
+    """What is found for a block of rows.
+
+    Attributes
+    ----------
+    prediction, runner_up : ndarray of shape (rows,)
+        Positions of classes; the runner-up is −1 if there is one class only.
+    probability : ndarray of shape (rows,)
+        p(ĉ | f).
+    robustness, tipping : ndarray of shape (balls, rows)
+        The tipping class is −1 where the robustness is infinite.
+    """
+
+    prediction: Indices
+    runner_up: Indices
+    probability: Floats
+    robustness: Floats
+    tipping: Indices
+
+    @classmethod
+    def empty(cls, balls: int, rows: int) -> Quantified:
+        """Return room for so many balls and rows."""
+        return cls(
+            np.empty(rows, dtype=np.int64),
+            np.empty(rows, dtype=np.int64),
+            np.empty(rows),
+            np.empty((balls, rows)),
+            np.empty((balls, rows), dtype=np.int64),
+        )
+
+    def fill(self, block: slice, part: Quantified) -> None:
+        """Write what was found for a block of rows."""
+        self.prediction[block] = part.prediction
+        self.runner_up[block] = part.runner_up
+        self.probability[block] = part.probability
+        self.robustness[:, block] = part.robustness
+        self.tipping[:, block] = part.tipping

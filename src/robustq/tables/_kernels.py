@@ -1,0 +1,30 @@
+"""Loops over the cells of a table."""
+
+import numba
+from numba import types
+
+from robustq.kernel_types import int_vector
+
+from .codes import UNKNOWN
+
+__all__ = ["look_up"]
+
+
+@numba.njit(
+    types.void(
+        types.Array(types.int64, 2, "A", readonly=True),
+        *(int_vector, int_vector, types.Array(types.int32, 1, "C", readonly=True)),
+        types.Array(types.int32, 2, "C"),
+    ),
+    cache=True,
+    nogil=True,
+)
+def look_up(values, starts, offsets, table, codes):
+    """Write the code of each integer: column j's stand from offsets[j], for starts[j] upward."""
+    for row in range(values.shape[0]):
+        for j in range(values.shape[1]):
+            position = values[row, j] - starts[j]
+            if 0 <= position < offsets[j + 1] - offsets[j]:
+                codes[row, j] = table[offsets[j] + position]
+            else:
+                codes[row, j] = UNKNOWN

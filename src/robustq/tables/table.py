@@ -1,0 +1,194 @@
+"""A table of any make, seen as columns.
+
+Frames (pandas, polars, Arrow, whatever narwhals knows) give Arrow columns, which
+keep strings and categories as dictionaries; arrays give numpy columns.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import narwhals as nw
+import numpy as np
+import pyarrow as pa
+
+from robustq.exceptions import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["Column", "Table", "as_objects", "is_frame"]
+
+Column: TypeAlias = "np.ndarray[Any, Any] | pa.Array"
+
+
+@dataclass(frozen=True)
+class Table:
+    """Columns of equal length, with names if the source had any.
+
+    Attributes
+    ----------
+    source : narwhals.DataFrame or ndarray
+        What was given; columns are made of it when they are asked for.
+    names : tuple of str, or None
+    """
+
+    source: nw.DataFrame[Any] | np.ndarray[Any, Any]
+    names: tuple[str, ...] | None
+
+    @classmethod
+    def read(cls, given: object) -> Table:
+        """Read a pandas or polars frame, an Arrow table or a 2-D array.
+
+        Raises
+        ------
+        InputError
+            If it is none of these, or has no rows or no columns.
+        """
+        table = _from_frame(given) if is_frame(given) else _from_array(given)
+        _require_content(table)
+        return table
+
+    @property
+    def rows(self) -> int:
+        """The number of rows."""
+        return len(self.source)
+
+    @property
+    def width(self) -> int:
+        """The number of columns."""
+        return self.source.shape[1]
+
+    @property
+    def holds_int64(self) -> bool:
+        """Whether the table is an array of plain integers."""
+        return isinstance(self.source, np.ndarray) and self.source.dtype == np.int64
+
+    def column(self, index: int) -> Column:
+        """Return a column: of Arrow if it comes from a frame, else of numpy."""
+        if isinstance(self.source, np.ndarray):
+            return self.source[:, index]
+        return _as_arrow(self.source[:, index], self.label(index))
+
+    def select(self, names: Sequence[str]) -> Table:
+        """Return the columns of these names, in this order; others are ignored.
+
+        Raises
+        ------
+        InputError
+            If a column is missing; the message names it.
+        """
+        have = self.names or ()
+        missing = [name for name in names if name not in have]
+        if missing:
+            msg = (
+                f"the table lacks {_list(missing)}, which the model was fitted with; "
+                f"it has {_list(have)}"
+            )
+            raise InputError(msg)
+        if have == tuple(names):
+            return self
+        assert isinstance(self.source, nw.DataFrame)  # noqa: S101 (arrays have no names)
+        return Table(self.source.select(names), tuple(names))
+
+    def slice(self, rows: slice) -> Table:
+        """Return some of the rows."""
+        return Table(self.source[rows], self.names)
+
+    def label(self, index: int) -> str:
+        """Return how to speak of a column: by its name, or by its position."""
+        return f"column {self.names[index]!r}" if self.names else f"column {index}"
+
+
+def is_frame(given: object) -> bool:
+    """Tell whether something is a frame rather than an array."""
+    return nw.dependencies.is_into_dataframe(given) or hasattr(given, "__arrow_c_stream__")
+
+
+def _require_content(table: Table) -> None:
+    # The first words are scikit-learn's, whose users know them.
+    for have, what, kind in ((table.width, "columns", "feature"), (table.rows, "rows", "sample")):
+        if not have:
+            msg = (
+                f"Found array with 0 {kind}(s) (shape=({table.rows}, {table.width})) while a "
+                f"minimum of 1 is required: the table has no {what}"
+            )
+            raise InputError(msg)
+
+
+def _from_frame(given: Any) -> Table:
+    if not nw.dependencies.is_into_dataframe(given):
+        given = pa.table(given)
+    try:
+        frame = nw.from_native(given, eager_only=True)
+        names = list(frame.columns)
+    except nw.exceptions.NarwhalsError as error:
+        raise InputError(str(error)) from error
+    named = all(isinstance(name, str) for name in names)
+    return Table(frame, tuple(names) if named else None)
+
+
+def _as_arrow(series: nw.Series[Any], label: str) -> Column:
+    try:
+        array = series.to_arrow()
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):
+        # A column of mixed Python objects has no Arrow type.
+        return as_objects(series.to_list())
+    if pa.types.is_nested(array.type):
+        msg = f"{label} holds lists or records ({array.type}): drop it or flatten it"
+        raise InputError(msg)
+    return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
+
+
+def as_objects(values: Sequence[Any]) -> np.ndarray[Any, Any]:
+    """Return a 1-D object array, whatever the values are."""
+    array = np.empty(len(values), dtype=object)
+    array[:] = values
+    return array
+
+
+def _from_array(given: object) -> Table:
+    if hasattr(given, "tocsr"):
+        msg = "Sparse data is not supported: convert it to a dense array with X.toarray()"
+        raise InputError(msg)
+    if hasattr(given, "collect"):
+        msg = f"{type(given).__name__} is lazy: call its collect() first"
+        raise InputError(msg)
+    return Table(_as_2d(given), None)
+
+
+def _as_2d(source: object) -> np.ndarray[Any, Any]:
+    if isinstance(source, (list, tuple)):
+        # Through objects: numpy would turn a mix of numbers and text into text.
+        source = _narrow(np.asarray(source, dtype=object))
+    try:
+        array = np.asarray(source)
+    except (TypeError, ValueError) as error:
+        msg = f"expected a table, got {type(source).__name__}"
+        raise InputError(msg) from error
+    if array.dtype.kind == "c":
+        msg = "Complex data not supported: give real numbers or categories"
+        raise InputError(msg)
+    if array.ndim != 2:
+        msg = (
+            f"Expected 2D array, got {'scalar' if array.ndim == 0 else f'{array.ndim}D'} array "
+            f"instead: shape {array.shape}. Reshape your data either using array.reshape(-1, 1) "
+            "if it has a single column or array.reshape(1, -1) if it is a single row"
+        )
+        raise InputError(msg)
+    return array
+
+
+def _narrow(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Give an object array that holds nothing but numbers its plain type back."""
+    kinds = {type(value) for value in array.flat}
+    if kinds and all(issubclass(kind, (int, float, np.number, bool)) for kind in kinds):
+        return np.asarray(array.tolist())
+    return array
+
+
+def _list(names: Sequence[str], most: int = 8) -> str:
+    shown = ", ".join(repr(name) for name in names[:most])
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return f"{'columns' if len(names) > 1 else 'column'} {shown}{more}"

@@ -1,0 +1,112 @@
+"""Random naive Bayes models, and their robustness in 60-digit arithmetic."""
+
+from functools import cache
+
+import mpmath
+import numpy as np
+
+from robustq.models.naive_bayes import Cells, NaiveBayes
+from tests.perturbations.exact import EXACT
+
+FAST = ("epsilon", "tv", "chi2", "pari_mutuel", "odds_ratio")
+
+
+def make_model(class_probs, *features):
+    """Make a model of p(class) and, for each feature, p(category | class) as (class, category)."""
+    class_probs = np.asarray(class_probs, dtype=float)
+    tables = [np.asarray(table, dtype=float) for table in features]
+    cells = Cells(tuple(table.shape[1] for table in tables), len(class_probs))
+    flat = [table.T.ravel() for table in tables]
+    return NaiveBayes(class_probs, np.concatenate([*flat, np.empty(0)]), cells)
+
+
+def random_model(rng, classes=None, features=None, zeros=0.0, sizes=(1, 6)):
+    classes = classes or int(rng.integers(2, 7))
+    features = int(rng.integers(1, 10)) if features is None else features
+    tables = []
+    for _ in range(features):
+        size = int(rng.integers(*sizes))
+        table = rng.dirichlet(np.full(size, rng.choice([0.4, 1.0, 4.0])), size=classes)
+        table[rng.random(table.shape) < zeros] = 0.0
+        total = table.sum(axis=1, keepdims=True)
+        tables.append(np.where(total > 0, table / np.where(total > 0, total, 1), 1 / size))
+    return make_model(rng.dirichlet(np.ones(classes)), *tables)
+
+
+def random_codes(rng, model, rows, missing=0.0):
+    codes = np.stack([rng.integers(0, size, rows) for size in model.cells.sizes], axis=1)
+    codes[rng.random(codes.shape) < missing] = -1
+    return codes.astype(np.int32)
+
+
+def local_probabilities(model, codes, c):
+    """Return p(f_i | c) of the features that a ball can move."""
+    return [
+        float(model.local_model(i)[code, c])
+        for i, code in enumerate(codes.tolist())
+        if code >= 0 and model.cells.sizes[i] > 1
+    ]
+
+
+def exact_robustness(name, model, codes):
+    """Return the smallest robustness against any rival, and the rivals that attain it.
+
+    The prediction is the first class with the largest p(c, f) in exact arithmetic.
+    """
+    prior = [mpmath.mpf(p) for p in model.class_probs.tolist()]
+    prior = [p / sum(prior) for p in prior]
+    local = [
+        [mpmath.mpf(p) for p in local_probabilities(model, codes, c)] for c in range(len(prior))
+    ]
+    joint = [p * mpmath.fprod(ps) for p, ps in zip(prior, local, strict=True)]
+    best = joint.index(max(joint))
+    roots = [
+        exact_root(name, prior, best, c, local[best], local[c], joint)
+        for c in range(len(prior))
+        if c != best
+    ]
+    return best, min(roots, default=mpmath.inf)
+
+
+def exact_root(name, prior, best, rival, mine, theirs, joint):
+    if joint[best] <= joint[rival]:
+        return mpmath.mpf(0)
+
+    @cache
+    def robust(delta):
+        alpha = mpmath.fprod(lower(name, p, delta) for p in mine)
+        beta = mpmath.fprod(upper(name, p, delta) for p in theirs)
+        f = [mpmath.mpf(0)] * len(prior)
+        f[best], f[rival] = alpha, -beta
+        return EXACT[name](prior, f, delta) > 0
+
+    end = mpmath.mpf(1) if name in ("epsilon", "tv", "odds_ratio") else mpmath.mpf(2) ** 60
+    if name == "odds_ratio":
+        end -= mpmath.mpf(10) ** -(mpmath.mp.dps - 5)
+    if robust(end):
+        return mpmath.inf
+    low, high = mpmath.mpf(-1100), mpmath.log(end, 2)
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if robust(mpmath.mpf(2) ** middle) else (low, middle)
+    return mpmath.mpf(2) ** high
+
+
+def lower(name, p, delta):
+    return {
+        "epsilon": lambda: (1 - delta) * p,
+        "tv": lambda: max(0, p - delta),
+        "chi2": lambda: max(0, p - mpmath.sqrt(delta * p * (1 - p))),
+        "pari_mutuel": lambda: max(0, (1 + delta) * p - delta),
+        "odds_ratio": lambda: (1 - delta) * p / (1 - delta * p),
+    }[name]()
+
+
+def upper(name, p, delta):
+    return {
+        "epsilon": lambda: (1 - delta) * p + delta,
+        "tv": lambda: min(1, p + delta),
+        "chi2": lambda: min(1, p + mpmath.sqrt(delta * p * (1 - p))),
+        "pari_mutuel": lambda: min(1, (1 + delta) * p),
+        "odds_ratio": lambda: p / (1 - delta * (1 - p)),
+    }[name]()
