@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sys
 
-from . import balls
+from . import balls, naive_bayes
 
-MEASURES = (balls.measure,)
+MEASURES = (balls.measure, naive_bayes.measure_start, naive_bayes.measure_ratios)
 
 
 def main() -> int:

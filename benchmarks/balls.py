@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import time
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from robustq.perturbations import get, names
 
+from .clock import best_time
 from .table import Limits
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 __all__ = ["measure"]
 
-ROWS, OUTCOMES, REPEATS = 1_000_000, 5, 3
+ROWS, OUTCOMES = 1_000_000, 5
 LIMITS = {"kl": 5.0}  # seconds; the closed forms have one
 
 
@@ -32,8 +28,7 @@ def measure() -> Limits:
         ("ball", "seconds", "rows per second"),
     )
     for name in names():
-        call = partial(get(name).lower_expectation, q, f, delta)
-        seconds = min(_time(call) for _ in range(REPEATS))
+        seconds = best_time(partial(get(name).lower_expectation, q, f, delta))
         table.add(
             name,
             f"{seconds:.3f}",
@@ -42,9 +37,3 @@ def measure() -> Limits:
             limit=LIMITS.get(name, 1.0),
         )
     return table
-
-
-def _time(call: Callable[[], object]) -> float:
-    start = time.perf_counter()
-    call()
-    return time.perf_counter() - start

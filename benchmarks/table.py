@@ -39,4 +39,6 @@ class Limits:
             table.add_column(header, justify="left" if column == 0 else "right")
         for row in self.rows:
             table.add_row(*row)
-        Console().print(table)
+        console = Console()
+        # Tables are for reading, in a log too: rather a long line than a broken one.
+        console.print(table, width=max(console.width, 110), no_wrap=True)

@@ -11,12 +11,19 @@ HEAVY = ("numba", "pandas", "sklearn", "matplotlib", "scipy", "pyarrow", "rich",
 
 def test_the_public_names_are_these():
     assert sorted(robustq.__all__) == [
+        "Assessment",
         "DomainError",
         "InputError",
+        "NaiveBayesClassifier",
         "RobustqError",
         "UnknownNameError",
+        "UnknownValueWarning",
         "UnsupportedError",
+        "assess",
+        "credal_predict",
+        "is_robust",
         "perturbations",
+        "robustness",
     ]
     assert sorted(robustq.perturbations.__all__) == [
         "ChiSquared",

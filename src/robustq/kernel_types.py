@@ -8,10 +8,11 @@ from numba import types
 __all__ = [
     "bool_vector",
     "code_matrix",
+    "code_matrix_out",
+    "float_matrix",
     "float_matrix_out",
     "float_vector",
     "float_vector_out",
-    "int_matrix_out",
     "int_vector",
     "int_vector_out",
 ]
@@ -19,9 +20,10 @@ __all__ = [
 code_matrix = types.Array(types.int32, 2, "C", readonly=True)
 bool_vector = types.Array(types.boolean, 1, "C", readonly=True)
 int_vector = types.Array(types.int64, 1, "C", readonly=True)
+float_matrix = types.Array(types.float64, 2, "C", readonly=True)
 float_vector = types.Array(types.float64, 1, "C", readonly=True)
 
+code_matrix_out = types.Array(types.int32, 2, "C")
 int_vector_out = types.Array(types.int64, 1, "C")
-int_matrix_out = types.Array(types.int64, 2, "C")
 float_vector_out = types.Array(types.float64, 1, "C")
 float_matrix_out = types.Array(types.float64, 2, "C")

@@ -27,6 +27,7 @@ def read_labels(y: object, rows: int) -> np.ndarray[Any, Any]:
         labels = series.to_numpy() if isinstance(series, nw.Series) else np.asarray(y)
         labels = column_or_1d(labels, warn=True)
         _refuse_gaps(labels)
+        _refuse_mixtures(labels)
         check_classification_targets(labels)
     except (TypeError, ValueError) as error:
         raise error if isinstance(error, InputError) else InputError(str(error)) from error
@@ -38,12 +39,7 @@ def read_labels(y: object, rows: int) -> np.ndarray[Any, Any]:
 
 def find_classes(labels: np.ndarray[Any, Any]) -> tuple[np.ndarray[Any, Any], Indices]:
     """Return the classes, sorted, and the position of each label among them."""
-    try:
-        classes, positions = np.unique(labels, return_inverse=True)
-    except TypeError as error:
-        kinds = sorted({type(label).__name__ for label in labels})
-        msg = f"y mixes labels that have no order ({', '.join(kinds)}): make them all text"
-        raise InputError(msg) from error
+    classes, positions = np.unique(labels, return_inverse=True)
     return classes, positions.astype(np.int64)
 
 
@@ -81,6 +77,15 @@ def read_weights(sample_weight: object, rows: int) -> Floats:
         msg = "sample_weight is zero for every row: there is nothing to learn from"
         raise InputError(msg)
     return weights
+
+
+def _refuse_mixtures(labels: np.ndarray[Any, Any]) -> None:
+    if labels.dtype == object:
+        kinds = {type(label) for label in labels}
+        if len(kinds) > 1 and any(issubclass(kind, str) for kind in kinds):
+            names = ", ".join(sorted(kind.__name__ for kind in kinds))
+            msg = f"y mixes labels of different types ({names}): make them all text"
+            raise InputError(msg)
 
 
 def _refuse_gaps(labels: np.ndarray[Any, Any]) -> None:

@@ -75,7 +75,7 @@ class NaiveBayesClassifier(GenerativeClassifier):
     >>> model.predict([["sunny", "warm"]]).tolist()
     ['out']
     >>> model.robustness([["sunny", "warm"], ["rainy", None]], "tv").round(4).tolist()
-    [0.1449, 0.1667]
+    [0.114, 0.125]
     """
 
     def __init__(
@@ -270,7 +270,7 @@ class NaiveBayesClassifier(GenerativeClassifier):
         self._set_encoding(encoding, classes)
 
 
-def _is_smoothing(value: object) -> bool:
+def _is_smoothing(value: Any) -> bool:
     if isinstance(value, str):
         return value == "cv"
     number = isinstance(value, (int, float, np.integer, np.floating))

@@ -11,7 +11,7 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from robustq.arrays import Codes, Floats, Indices
+    from robustq.arrays import Bools, Codes, Floats, Indices
 
 __all__ = ["FOLDS", "SMOOTHING_GRID", "Counts", "NaiveBayes", "choose_smoothing"]
 
@@ -70,16 +70,9 @@ class NaiveBayes:
         return np.ascontiguousarray(self.cells.offsets[:-1])
 
     @cached_property
-    def inverse_probs(self) -> Floats:
-        """1/p for each of `feature_probs`."""
-        with np.errstate(divide="ignore"):
-            return 1.0 / self.feature_probs
-
-    @cached_property
-    def root_odds(self) -> Floats:
-        """√((1−p)/p) for each of `feature_probs`; 0 for p = 0, which no ball that asks moves."""
-        safe = np.where(self.feature_probs > 0.0, self.feature_probs, 1.0)
-        return np.sqrt((1.0 - safe) / safe)
+    def alone(self) -> Bools:
+        """Which features have a single category, whose probability is 1 whatever happens."""
+        return np.array(self.cells.sizes) == 1
 
     def log_joint(self, codes: Codes) -> Floats:
         """Return log p(c, f), (rows, classes); missing features are summed out."""

@@ -105,6 +105,6 @@ def register(ball: type[_Ball]) -> type[_Ball]:
 
 
 def _explain(name: str) -> str:
-    nearest = difflib.get_close_matches(name.lower(), _BALLS, n=1)
+    nearest = difflib.get_close_matches(name.lower(), _BALLS, n=1, cutoff=0.5)
     hint = f"; did you mean {nearest[0]!r}?" if nearest else ""
     return f"unknown perturbation {name!r}: the known ones are {', '.join(_BALLS)}{hint}"

@@ -1,20 +1,14 @@
 """The fast path for naive Bayes, for balls with linear factors: several rows side by side.
 
 A prediction ĉ is robust against a rival c as long as Π lower_k(x) > Π upper_k(x) over the
-prior and the features, where for the built-in balls both factors are linear in some x:
+prior and the features, where for some balls both factors are linear in some x (which x and
+which slopes l and u, `naive_bayes.LinearBall` tells):
 
-    lower_k = a_k − x l_k        upper_k = b_k + x u_k, at most 1
+    lower_k = a_k − x l_k        upper_k = b_k + x u_k, at most `cut`
 
 with a_k = p_k(ĉ) and b_k = p_k(c). With h(x) = log Π upper − log Π lower, which never
 decreases, the robustness against c is the root of h; −h(0) = Δ is the log of p(ĉ,f)/p(c,f).
-
-    ball                 x           l          u
-    ε-contamination      δ/(1−δ)     0          1         (not cut off at 1)
-    total variation      δ           1          1
-    χ²                   √δ          √(a(1−a))  √(b(1−b)) (the prior is special: `_add_chi2_prior`)
-    pari-mutuel          δ           1−a        b
-    constant odds ratio  δ/(1−δ)     −ab        b(1−a)    (not cut off; n times 1+x besides;
-                                                           of the prior, l = u = 0)
+Under χ² the prior is special: see `_chi2_prior`.
 
 The search for one root is a long chain of steps that wait for each other, so `LANES` rows are
 searched side by side, and a lane that is done takes the next row. Arrays of the lanes have the
@@ -34,17 +28,20 @@ from numba import types
 from robustq.kernel_types import (
     bool_vector,
     code_matrix,
+    code_matrix_out,
+    float_matrix,
     float_matrix_out,
     float_vector,
     float_vector_out,
-    int_matrix_out,
     int_vector,
     int_vector_out,
 )
 
-__all__ = ["CHI2", "EPSILON", "ODDS_RATIO", "PARI_MUTUEL", "TOTAL_VARIATION", "quantify"]
+__all__ = ["COLUMNS", "read", "search"]
 
-EPSILON, TOTAL_VARIATION, CHI2, PARI_MUTUEL, ODDS_RATIO = 0, 1, 2, 3, 4
+# What the tables of a ball hold for each probability p of the model.
+COLUMNS = ("p", "l", "l / p", "u", "u / p")
+P, L, L_RATE, U, U_RATE = range(5)
 
 LANES = 16
 READ = 8  # rows read at a time
@@ -55,16 +52,24 @@ PATIENCE, MAX_STEPS = 8, 300  # after that many steps every other one bisects
 CLEARLY = 1.0 - 1e-9  # smaller than this factor tells: more than rounding
 # A step this small, relative, is the last: what is left of a cubic or a square is below 1e-12.
 HALLEY_ENOUGH, NEWTON_ENOUGH = 1e-4, 1e-7
-LARGEST_BELOW_ONE = 1.0 - 2.0**-53
 ROUNDING = 2.0**-53
+LARGEST_SHARE = 1.0 - 2.0**-53
 
 # Division by zero gives infinity, as in numpy; a check for it would keep loops from
-# running on several lanes at once.
-_inner = numba.njit(nogil=True, error_model="numpy")
+# running on several lanes at once. Only Python needs wrappers, and it calls none of these.
+_inner = numba.njit(nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
 _inlined = numba.njit(nogil=True, error_model="numpy", inline="always")
 
 
-@_inner
+def _outer(signature):
+    """Compile when this module is imported: so what is called must stand above."""
+    return numba.njit(signature, cache=True, nogil=True, error_model="numpy", no_cfunc_wrapper=True)
+
+
+# Reading rows
+
+
+@_inlined
 def _first_equal(codes, row, slots):
     key = np.uint64(1469598103934665603)
     for feature in range(codes.shape[1]):
@@ -72,8 +77,8 @@ def _first_equal(codes, row, slots):
     key ^= key >> np.uint64(32)
     mask = np.uint64(len(slots) - 1)
     slot = key & mask
-    while slots[slot] >= 0:
-        other = slots[slot]
+    while slots[slot] > 0:
+        other = slots[slot] - 1
         same = True
         for feature in range(codes.shape[1]):
             if codes[row, feature] != codes[other, feature]:
@@ -82,26 +87,8 @@ def _first_equal(codes, row, slots):
         if same:
             return other
         slot = (slot + np.uint64(1)) & mask
-    slots[slot] = row
+    slots[slot] = row + 1
     return row
-
-
-@_inner
-def _find_twins(codes):
-    """Return for each row the first one equal to it, and the rows that are their own."""
-    size = 1
-    while size < 2 * codes.shape[0]:
-        size *= 2
-    slots = np.full(size, -1, np.int64)
-    twins = np.empty(codes.shape[0], np.int64)
-    unique = np.empty(codes.shape[0], np.int64)
-    count = 0
-    for row in range(codes.shape[0]):
-        twins[row] = _first_equal(codes, row, slots)
-        if twins[row] == row:
-            unique[count] = row
-            count += 1
-    return twins, unique[:count]
 
 
 @_inlined
@@ -117,47 +104,7 @@ def _log(x):
     return math.log(x) if x > 0.0 else -math.inf
 
 
-@_inner
-def _find_cells(codes, unique, classes, offsets, alone):
-    """Return where the unique rows stand in the table of the features, −1 for constant factors."""
-    cells = np.empty((len(unique), codes.shape[1]), np.int32)
-    for i in range(len(unique)):
-        for feature in range(codes.shape[1]):
-            code = codes[unique[i], feature]
-            free = code >= 0 and not alone[feature]
-            cells[i, feature] = offsets[feature] + code * classes if free else -1
-    return cells
-
-
-@_inner
-def _read_rows(cells, class_probs, feature_probs, joint):
-    """Write log p(c, f) for each row and class."""
-    classes = len(class_probs)
-    product = np.empty((READ, classes))
-    for start in range(0, len(cells), READ):
-        # A few rows at a time: their products do not wait for each other.
-        count = min(READ, len(cells) - start)
-        for i in range(count):
-            for c in range(classes):
-                product[i, c] = class_probs[c]
-        for feature in range(cells.shape[1]):
-            for i in range(count):
-                cell = cells[start + i, feature]
-                if cell >= 0:
-                    for c in range(classes):
-                        product[i, c] *= feature_probs[cell + c]
-        for i in range(count):
-            for c in range(classes):
-                # Products of probabilities only fall: one that is not tiny has never been.
-                if product[i, c] > SAFE:
-                    joint[start + i, c] = math.log(product[i, c])
-                else:
-                    joint[start + i, c] = _log_product(
-                        cells[start + i], class_probs[c], feature_probs, c
-                    )
-
-
-@_inner
+@_inlined
 def _log_product(cells, prior, feature_probs, c):
     product, total = prior, 0.0
     for feature in range(len(cells)):
@@ -179,7 +126,7 @@ def _best_two(joint):
     return best, second
 
 
-@_inner
+@_inlined
 def _share(joint, best):
     """Return p(ĉ | f); all classes are equally likely where p(f) = 0."""
     if joint[best] == -math.inf:
@@ -190,120 +137,83 @@ def _share(joint, best):
     return 1.0 / total
 
 
-@_inlined
-def _load_row(ball, cells, i, c, probs, inverses, roots, prior, lane, a, lower, upper):
-    """Write a_k and what of l_k and u_k does not depend on the rival.
+@_outer(
+    types.int64(
+        *(code_matrix, float_vector, float_vector, int_vector, bool_vector),
+        *(int_vector_out, int_vector_out, code_matrix_out, float_matrix_out),
+        *(int_vector_out, int_vector_out, float_vector_out),
+    )
+)
+def read(
+    codes,
+    class_probs,
+    feature_probs,
+    offsets,
+    alone,
+    slots,
+    twins,
+    cells,
+    joint,
+    prediction,
+    runner_up,
+    probability,
+):
+    """Write what is needed to search, for rows that differ; return how many do.
 
-    Returns
-    -------
-    end : where a lower factor reaches 0, or something that surely lies beyond the root
-    factors : how many a ball can move
-    slope, bend : what the lower factors give to the derivatives of h at x = 0
+    Parameters
+    ----------
+    codes : (rows, features); negative where missing
+    class_probs, feature_probs, offsets : the model, see `models.naive_bayes`
+    alone : which features have a single category; no ball moves it
+    slots : zeros, a power of two of them, at least twice as many as rows
+    twins : (rows,), written: for each row, which of the rows that differ it is
+    cells : (rows, features), written: where the rows that differ stand in `feature_probs`, −1
+        where the factor is constant
+    joint : (rows, classes), written: log p(c, f) of the rows that differ
+    prediction, runner_up, probability : (rows,), written, of the rows that differ
     """
-    a[0, lane] = prior
-    lower[0, lane], upper[0, lane] = 0.0, 0.0
-    least, factors, slope, bend = prior, 1, 0.0, 0.0
-    if ball == EPSILON:
-        upper[0, lane] = 1.0
-    elif ball in (TOTAL_VARIATION, PARI_MUTUEL):
-        lower[0, lane] = 1.0 if ball == TOTAL_VARIATION else 1.0 - prior
-        upper[0, lane] = 1.0
-        slope = lower[0, lane] / prior
-        bend = slope * slope
-    for feature in range(cells.shape[1]):
-        cell = cells[i, feature]
-        k = feature + 1
-        a[k, lane], lower[k, lane], upper[k, lane] = 1.0, 0.0, 0.0
-        if cell >= 0:
-            factors += 1
-            value, inverse = probs[cell + c], inverses[cell + c]
-            least = min(least, value)
-            a[k, lane] = value
-            if ball == EPSILON:
-                upper[k, lane] = 1.0
-            elif ball == TOTAL_VARIATION:
-                lower[k, lane], upper[k, lane] = 1.0, 1.0
-                slope += inverse
-                bend += inverse * inverse
-            elif ball == CHI2:
-                fall = roots[cell + c]
-                lower[k, lane] = value * fall
-                slope += fall
-                bend += fall * fall
-            elif ball == PARI_MUTUEL:
-                lower[k, lane] = 1.0 - value
-                slope += inverse - 1.0
-                bend += (inverse - 1.0) * (inverse - 1.0)
-    return _end(ball, least), factors, slope, bend
+    classes = len(class_probs)
+    count = 0
+    for row in range(codes.shape[0]):
+        first = _first_equal(codes, row, slots)
+        if first < row:
+            twins[row] = twins[first]
+            continue
+        twins[row] = count
+        for feature in range(codes.shape[1]):
+            code = codes[row, feature]
+            free = code >= 0 and not alone[feature]
+            cells[count, feature] = offsets[feature] + code * classes if free else -1
+        count += 1
+    product = np.zeros((READ, classes))
+    for start in range(0, count, READ):
+        # A few rows at a time: their products do not wait for each other.
+        some = min(READ, count - start)
+        for i in range(some):
+            for c in range(classes):
+                product[i, c] = class_probs[c]
+        for feature in range(cells.shape[1]):
+            for i in range(some):
+                cell = cells[start + i, feature]
+                if cell >= 0:
+                    for c in range(classes):
+                        product[i, c] *= feature_probs[cell + c]
+        for i in range(some):
+            for c in range(classes):
+                # Products of probabilities only fall: one that is not tiny has never been.
+                if product[i, c] > SAFE:
+                    joint[start + i, c] = math.log(product[i, c])
+                else:
+                    joint[start + i, c] = _log_product(
+                        cells[start + i], class_probs[c], feature_probs, c
+                    )
+    for i in range(count):
+        prediction[i], runner_up[i] = _best_two(joint[i])
+        probability[i] = _share(joint[i], prediction[i])
+    return count
 
 
-@_inlined
-def _load_rival(ball, cells, i, c, probs, inverses, roots, prior, lane, a, b, lower, upper):
-    """Write b_k and what of l_k and u_k depends on the rival.
-
-    Returns what the upper factors give to the first two derivatives of h at x = 0.
-    """
-    b[0, lane] = prior
-    rise = upper[0, lane] / prior
-    if ball == PARI_MUTUEL:
-        upper[0, lane], rise = prior, 1.0
-    slope, bend = rise, -rise * rise
-    for feature in range(cells.shape[1]):
-        cell = cells[i, feature]
-        k = feature + 1
-        b[k, lane] = 1.0
-        if cell >= 0:
-            value, inverse = probs[cell + c], inverses[cell + c]
-            b[k, lane] = value
-            if ball == CHI2:
-                rise = roots[cell + c]
-                upper[k, lane] = value * rise
-                slope += rise
-                bend -= rise * rise
-            elif ball == PARI_MUTUEL:
-                upper[k, lane] = value
-                slope += 1.0
-                bend -= 1.0
-            elif ball == ODDS_RATIO:
-                lower[k, lane] = -a[k, lane] * value
-                upper[k, lane] = value * (1.0 - a[k, lane])
-                slope += 2.0 - a[k, lane] - value
-                bend += value * value - (1.0 - a[k, lane]) * (1.0 - a[k, lane]) - 1.0
-            else:
-                slope += inverse
-                bend -= inverse * inverse
-    if ball == CHI2:
-        _, _, rise, curve = _chi2_prior(0.0, a[0, lane], prior)
-        slope += rise
-        bend += curve
-    elif ball == ODDS_RATIO:
-        slope += 1.0
-        bend -= 1.0
-    return slope, bend
-
-
-@_inlined
-def _end(ball, least):
-    if ball == EPSILON:
-        return 1.0
-    if ball == TOTAL_VARIATION:
-        return least
-    if ball == ODDS_RATIO or least >= 1.0:
-        return math.inf
-    odds = least / (1.0 - least)
-    return math.sqrt(odds) if ball == CHI2 else odds
-
-
-@_inlined
-def _size(ball, x):
-    """Return the δ that belongs to x."""
-    if x == math.inf:
-        return math.inf
-    if ball == EPSILON:
-        return x / (1.0 + x)
-    if ball == ODDS_RATIO:
-        return min(x / (1.0 + x), LARGEST_BELOW_ONE)
-    return x * x if ball == CHI2 else x
+# Heights
 
 
 @_inner
@@ -328,21 +238,7 @@ def _multiply(x, cut, a, b, lower, upper, up, low, slope, bend):
             bend[lane] += (fall - rise) * (fall + rise)
 
 
-@_inner
-def _multiply_upper(x, b, upper, up, slope, bend):
-    """Write Π upper and what it gives to the derivatives of h, where nothing is cut off."""
-    for lane in range(LANES):
-        up[lane], slope[lane], bend[lane] = 1.0, 0.0, 0.0
-    for k in range(b.shape[0]):
-        for lane in range(LANES):
-            factor = b[k, lane] + x[lane] * upper[k, lane]
-            rise = upper[k, lane] / factor
-            up[lane] *= factor
-            slope[lane] += rise
-            bend[lane] -= rise * rise
-
-
-@_inner
+@_inlined
 def _log_ratio(x, cut, a, b, lower, upper, lane):
     """Return log Π upper − log Π lower of a lane whose products may underflow."""
     up, low, log_up, log_low = 1.0, 1.0, 0.0, 0.0
@@ -377,7 +273,31 @@ def _chi2_prior(s, a, b):
     return g, min(kappa / a, 1.0), gain + loss, bend
 
 
-@_inlined
+@_inner
+def _climb(x, cut, chi2, a, b, lower, upper, h, slope, bend, up, down):
+    """Write h(x) and its derivatives for all lanes."""
+    _multiply(x, cut, a, b, lower, upper, up, down, slope, bend)
+    if chi2:
+        for lane in range(LANES):
+            gain, loss, more_slope, more_bend = _chi2_prior(x[lane], a[0, lane], b[0, lane])
+            up[lane] *= 1.0 + gain
+            down[lane] *= 1.0 - loss
+            slope[lane] += more_slope
+            bend[lane] += more_bend
+    for lane in range(LANES):
+        if min(up[lane], down[lane]) > SAFE and max(up[lane], down[lane]) < 1.0 / SAFE:
+            h[lane] = math.log(up[lane] / down[lane])
+        else:
+            h[lane] = _log_ratio(x[lane], cut, a, b, lower, upper, lane)
+            if chi2:
+                gain, loss, _, _ = _chi2_prior(x[lane], a[0, lane], b[0, lane])
+                h[lane] += math.log1p(gain) - math.log1p(-loss)
+
+
+# Steps
+
+
+@_inner
 def _next(h, slope, bend, x, low, high, patient):
     """Return where to look next, and how small a step there (relative) is as good as the root.
 
@@ -415,90 +335,21 @@ def _middle(low, high):
     return 0.5 * (low + high)
 
 
-@_inner
-def _climb(ball, x, scores, a, b, lower, upper, factors, h, slope, bend, scratch):
-    """Write h(x) and its derivatives for all lanes."""
-    up, down = scratch[8], scratch[9]
-    cut = math.inf if ball in (EPSILON, ODDS_RATIO) else 1.0
-    if ball == EPSILON:
-        _multiply_upper(x, b, upper, up, slope, bend)
-        for lane in range(LANES):
-            if up[lane] > SAFE:
-                h[lane] = math.log(up[lane]) - scores[lane]
-            else:
-                h[lane] = _log_ratio(x[lane], cut, a, b, lower, upper, lane)
-    else:
-        _multiply(x, cut, a, b, lower, upper, up, down, slope, bend)
-        if ball == CHI2:
-            for lane in range(LANES):
-                gain, loss, more_slope, more_bend = _chi2_prior(x[lane], a[0, lane], b[0, lane])
-                up[lane] *= 1.0 + gain
-                down[lane] *= 1.0 - loss
-                slope[lane] += more_slope
-                bend[lane] += more_bend
-        for lane in range(LANES):
-            if min(up[lane], down[lane]) > SAFE and max(up[lane], down[lane]) < 1.0 / SAFE:
-                h[lane] = math.log(up[lane] / down[lane])
-            else:
-                h[lane] = _log_ratio(x[lane], cut, a, b, lower, upper, lane)
-                if ball == CHI2:
-                    gain, loss, _, _ = _chi2_prior(x[lane], a[0, lane], b[0, lane])
-                    h[lane] += math.log1p(gain) - math.log1p(-loss)
-    if ball == ODDS_RATIO:
-        for lane in range(LANES):
-            h[lane] += factors[lane] * math.log1p(x[lane])
-            slope[lane] += factors[lane] / (1.0 + x[lane])
-            bend[lane] -= factors[lane] / ((1.0 + x[lane]) * (1.0 + x[lane]))
+@_inlined
+def _first_guess(gap, slope, bend, high, found):
+    """Return where to begin, given Δ and the derivatives of h at 0."""
+    if found < math.inf:
+        return found
+    if gap == math.inf:
+        return 0.5 * high
+    guess, _ = _next(-gap, slope, bend, 0.0, 0.0, high, True)
+    return guess
 
 
-@_inner
-def _solve_near_tie(ball, gap, a, b, lower, upper, factors, end, lane):
-    """Return the root of h where Δ is tiny: with the digits that products would lose."""
-    low, high, x = 0.0, end, 0.0
-    for turn in range(MAX_STEPS):
-        h, slope, bend = _height_near_tie(ball, x, gap, a, b, lower, upper, factors, lane)
-        if h < 0.0:
-            low = x
-        else:
-            high = x
-        patient = turn < PATIENCE or turn % 2 == 0
-        there, enough = _next(h, slope, bend, x, low, high, patient)
-        move, x = abs(there - x), there
-        if move <= enough * min(x, end - x) or (
-            high < math.inf and high - low <= 4.0 * ROUNDING * high
-        ):
-            break
-    return x
+# Near ties
 
 
-@_inner
-def _height_near_tie(ball, x, gap, a, b, lower, upper, factors, lane):
-    cut = math.inf if ball in (EPSILON, ODDS_RATIO) else 1.0
-    h, slope, bend = -gap, 0.0, 0.0
-    for k in range(a.shape[0]):
-        ak, bk, fall, rise = a[k, lane], b[k, lane], lower[k, lane], upper[k, lane]
-        if bk + x * rise > cut:
-            h -= math.log(bk)
-        else:
-            h += math.log1p(x * rise / bk)
-            slope += rise / (bk + x * rise)
-            bend -= (rise / (bk + x * rise)) ** 2
-        if ak - x * fall <= 0.0:
-            return math.inf, math.inf, 0.0
-        h -= math.log1p(-x * fall / ak)
-        slope += fall / (ak - x * fall)
-        bend += (fall / (ak - x * fall)) ** 2
-    if ball == CHI2:
-        gain, loss, more_slope, more_bend = _chi2_prior(x, a[0, lane], b[0, lane])
-        h += math.log1p(gain) - math.log1p(-loss)
-        slope, bend = slope + more_slope, bend + more_bend
-    elif ball == ODDS_RATIO:
-        h += factors * math.log1p(x)
-        slope += factors / (1.0 + x)
-    return h, slope, bend
-
-
-@_inner
+@_inlined
 def _exact_gap(a, b, lane):
     """Return log(Π a / Π b) for nearly equal products, in twice the working precision.
 
@@ -530,7 +381,7 @@ def _long_product(x, lane):
     return total, low - (total - high), power
 
 
-@_inner
+@_inlined
 def _product_error(x, y, product):
     """Return x·y − product exactly (Dekker)."""
     split = 134217729.0
@@ -541,6 +392,48 @@ def _product_error(x, y, product):
     y_high = t - (t - y)
     y_low = y - y_high
     return ((x_high * y_high - product) + x_high * y_low + x_low * y_high) + x_low * y_low
+
+
+@_inner
+def _root_near_tie(cut, chi2, a, b, lower, upper, end, lane):
+    """Return the root of h where Δ is tiny, 0 for a tie: with the digits that products lose."""
+    gap = _exact_gap(a, b, lane)
+    if gap <= 0.0:
+        return 0.0
+    low, high, x = 0.0, end, 0.0
+    for step in range(MAX_STEPS):
+        h, slope, bend = -gap, 0.0, 0.0
+        for k in range(a.shape[0]):
+            ak, bk, fall, rise = a[k, lane], b[k, lane], lower[k, lane], upper[k, lane]
+            if bk + x * rise > cut:
+                h -= math.log(bk)
+            else:
+                h += math.log1p(x * rise / bk)
+                rate = rise / (bk + x * rise)
+                slope += rate
+                bend -= rate * rate
+            h -= math.log1p(max(-x * fall / ak, -LARGEST_SHARE))
+            rate = fall / max(ak - x * fall, FLOOR)
+            slope += rate
+            bend += rate * rate
+        if chi2:
+            gain, loss, more_slope, more_bend = _chi2_prior(x, a[0, lane], b[0, lane])
+            h += math.log1p(gain) - math.log1p(-min(loss, LARGEST_SHARE))
+            slope, bend = slope + more_slope, bend + more_bend
+        if h < 0.0:
+            low = x
+        else:
+            high = x
+        patient = step < PATIENCE or step % 2 == 0
+        there, enough = _next(h, slope, bend, x, low, high, patient)
+        move, x = abs(there - x), there
+        narrow = high < math.inf and high - low <= 4.0 * ROUNDING * high
+        if narrow or move <= enough * min(x, end - x):
+            break
+    return x
+
+
+# Rivals
 
 
 @_inlined
@@ -555,226 +448,195 @@ def _other(index, best, second):
 
 
 @_inlined
-def _product_below(ball, x, a, lower, lane):
+def _load_row(cells, i, c, table, prior, lane, a, lower):
+    """Write a_k and l_k; return where one reaches 0, and their part of h′ and h″ at 0."""
+    a[0, lane], lower[0, lane] = prior[P], prior[L]
+    steepest = prior[L_RATE]
+    slope, bend = steepest, steepest * steepest
+    for feature in range(cells.shape[1]):
+        cell = cells[i, feature]
+        value, fall = 1.0, 0.0
+        if cell >= 0:
+            value, fall, rate = table[cell + c, P], table[cell + c, L], table[cell + c, L_RATE]
+            steepest = max(steepest, rate)
+            slope += rate
+            bend += rate * rate
+        a[feature + 1, lane], lower[feature + 1, lane] = value, fall
+    return 1.0 / steepest, slope, bend
+
+
+@_inlined
+def _load_rival(cells, i, c, table, prior, lane, b, upper):
+    """Write b_k and u_k; return their part of h′ and h″ at 0."""
+    b[0, lane], upper[0, lane] = prior[P], prior[U]
+    slope, bend = prior[U_RATE], -prior[U_RATE] * prior[U_RATE]
+    for feature in range(cells.shape[1]):
+        cell = cells[i, feature]
+        value, rise = 1.0, 0.0
+        if cell >= 0:
+            value, rise, rate = table[cell + c, P], table[cell + c, U], table[cell + c, U_RATE]
+            slope += rate
+            bend -= rate * rate
+        b[feature + 1, lane], upper[feature + 1, lane] = value, rise
+    return slope, bend
+
+
+@_inlined
+def _product_below(x, chi2, a, lower, lane):
     """Return Π lower of a lane."""
     product = 1.0
     for k in range(a.shape[0]):
         product *= max(a[k, lane] - x * lower[k, lane], 0.0)
-    if ball == CHI2:
-        kappa = x * x / (1.0 + x * x)
-        product *= max(1.0 - kappa / a[0, lane], 0.0)
+    if chi2:
+        product *= max(1.0 - x * x / (1.0 + x * x) / a[0, lane], 0.0)
     return product
 
 
 @_inlined
-def _product_above(ball, x, cells, i, c, probs, roots, prior, leading_prior):
+def _product_above(x, cut, chi2, cells, i, c, table, prior, leading_prior):
     """Return Π upper of a row and class."""
-    if ball == CHI2:
+    product = prior[P] + x * prior[U]
+    if chi2:
         kappa = x * x / (1.0 + x * x)
-        rest = max(leading_prior + prior - kappa, 0.0)
-        product = prior + math.sqrt(kappa * rest * prior / leading_prior)
-    elif ball == PARI_MUTUEL:
-        product = prior + x * prior
-    else:
-        product = prior + x
+        rest = max(leading_prior + product - kappa, 0.0)
+        product += math.sqrt(kappa * rest * product / leading_prior)
     for feature in range(cells.shape[1]):
         cell = cells[i, feature]
         if cell >= 0:
-            value = probs[cell + c]
-            if ball == EPSILON:
-                product *= value + x
-            elif ball == TOTAL_VARIATION:
-                product *= min(value + x, 1.0)
-            elif ball == CHI2:
-                product *= min(value + x * value * roots[cell + c], 1.0)
-            else:
-                product *= min(value + x * value, 1.0)
+            product *= min(table[cell + c, P] + x * table[cell + c, U], cut)
     return product
 
 
-@_inner
-def _search(ball, cells, joint, class_probs, feature_probs, inverses, roots, robustness, tipping):
-    """Write robustness and tipping class of rows.
+@_outer(
+    types.void(
+        *(code_matrix, float_matrix, float_matrix, float_matrix),
+        *(types.float64, types.float64, types.boolean, types.boolean),
+        *(float_vector_out, int_vector_out),
+    )
+)
+def search(cells, joint, class_table, feature_table, cut, limit, keeps_zero, chi2, found, tipping):
+    """Write for each row the smallest root against any rival, and which rival's it is.
 
     Each lane has a row, faces its rivals one after the other, the runner-up first, and keeps
-    the earliest root `found`, in x. Most rivals after the first are still behind there.
+    the earliest root. Most rivals after the first are still behind there.
+
+    Parameters
+    ----------
+    cells, joint : as `read` writes them
+    class_table, feature_table : (probabilities, `COLUMNS`)
+    cut : what upper factors are cut off at
+    limit : where x ends at the latest
+    keeps_zero : whether an outcome of probability 0 stays there
+    chi2 : whether the prior is special
+    found, tipping : (rows,), written; infinite and −1 where there is no root
     """
-    classes = len(class_probs)
-    shape = (cells.shape[1] + 1, LANES)
-    a, b, lower, upper = np.ones(shape), np.ones(shape), np.zeros(shape), np.zeros(shape)
-    scratch = np.zeros((10, LANES))
-    x, low, high, found = scratch[0], scratch[1], scratch[2], scratch[3]
-    h, slope, bend = scratch[5], scratch[6], scratch[7]
-    ends, scores, factors = np.ones(LANES), np.zeros(LANES), np.ones(LANES, np.int64)
-    falls, fall_bends = np.zeros(LANES), np.zeros(LANES)
-    floors, floors_at = np.zeros(LANES), np.zeros(LANES)
-    item, turn, tip = np.full(LANES, -1), np.zeros(LANES, np.int64), np.zeros(LANES, np.int64)
-    rival, steps = np.zeros(LANES, np.int64), np.zeros(LANES, np.int64)
-    best, second = np.zeros(LANES, np.int64), np.zeros(LANES, np.int64)
+    classes = len(class_table)
+    tables = np.zeros((4, cells.shape[1] + 1, LANES))
+    a, b, lower, upper = tables[0], tables[1], tables[2], tables[3]
+    for k in range(cells.shape[1] + 1):
+        for lane in range(LANES):
+            a[k, lane], b[k, lane] = 1.0, 1.0
+    scratch = np.zeros((12, LANES))
+    x, scores, h, slope, bend = scratch[0], scratch[1], scratch[2], scratch[3], scratch[4]
+    lows, highs, roots, ends = scratch[5], scratch[6], scratch[7], scratch[8]
+    falls, fall_bends, up, down = scratch[9], scratch[10], scratch[11], np.zeros(LANES)
+    whole = np.zeros((7, LANES), np.int64)
+    item, rival, best, second = whole[0], whole[1], whole[2], whole[3]
+    turn, tip, steps = whole[4], whole[5], whole[6]
+    for lane in range(LANES):
+        item[lane] = -1
     fresh, busy = 0, 0
     starting = True
     while starting or busy > 0:
         if not starting:
-            _climb(ball, x, scores, a, b, lower, upper, factors, h, slope, bend, scratch)
+            _climb(x, cut, chi2, a, b, lower, upper, h, slope, bend, up, down)
         for lane in range(LANES):
+            i, root, end = item[lane], roots[lane], ends[lane]
             if not starting:
-                if item[lane] < 0:
+                if i < 0:
                     continue
                 # Take a step; on with the next lane unless this rival is settled.
-                if h[lane] < 0.0:
-                    low[lane] = x[lane]
+                here, height, low, high = x[lane], h[lane], lows[lane], highs[lane]
+                if height < 0.0:
+                    low = here
                 else:
-                    high[lane] = x[lane]
-                if x[lane] != found[lane] or h[lane] >= 0.0:
-                    patient = steps[lane] < PATIENCE or steps[lane] % 2 == 0
-                    there, enough = _next(
-                        h[lane], slope[lane], bend[lane], x[lane], low[lane], high[lane], patient
-                    )
-                    small = abs(there - x[lane]) <= enough * min(there, ends[lane] - there)
-                    width = high[lane] - low[lane]
-                    narrow = width < math.inf and width <= 4.0 * ROUNDING * high[lane]
-                    steps[lane] += 1
-                    x[lane] = there
-                    if not (small or narrow or steps[lane] > MAX_STEPS):
+                    high = here
+                if here != root or height >= 0.0:
+                    step = steps[lane]
+                    patient = step < PATIENCE or step % 2 == 0
+                    there, enough = _next(height, slope[lane], bend[lane], here, low, high, patient)
+                    small = abs(there - here) <= enough * min(there, end - there)
+                    narrow = high < math.inf and high - low <= 4.0 * ROUNDING * high
+                    if not (small or narrow or step > MAX_STEPS):
+                        x[lane], lows[lane], highs[lane], steps[lane] = there, low, high, step + 1
                         continue
-                    found[lane], tip[lane] = there, rival[lane]
+                    root, tip[lane] = there, rival[lane]
                 turn[lane] += 1
             # Find the next rival that must be searched for, of this row or of the next.
+            floor, floor_at = 0.0, 0.0
             while True:
-                if item[lane] >= 0 and turn[lane] >= classes - 1:
-                    robustness[item[lane]] = _size(ball, found[lane])
-                    tipping[item[lane]] = tip[lane]
-                    item[lane] = -1
+                if i >= 0 and turn[lane] >= classes - 1:
+                    found[i], tipping[i] = root, tip[lane]
+                    i = -1
                     busy -= 1
-                if item[lane] < 0:
+                if i < 0:
                     if fresh == len(cells):
                         break
-                    i = fresh
+                    i, root, floor_at = fresh, math.inf, 0.0
                     fresh += 1
                     busy += 1
-                    item[lane], turn[lane], found[lane], tip[lane] = i, 0, math.inf, -1
-                    floors_at[lane] = 0.0
-                    best[lane], second[lane] = _best_two(joint[i])
-                    scores[lane] = joint[i, best[lane]]
-                    ends[lane], factors[lane], falls[lane], fall_bends[lane] = _load_row(
-                        ball, cells, i, best[lane], feature_probs, inverses, roots,
-                        class_probs[best[lane]], lane, a, lower, upper,
-                    )  # fmt: skip
+                    turn[lane], tip[lane] = 0, -1
+                    c, rival[lane] = _best_two(joint[i])
+                    best[lane], second[lane], scores[lane] = c, rival[lane], joint[i, c]
+                    end, falls[lane], fall_bends[lane] = _load_row(
+                        cells, i, c, feature_table, class_table[c], lane, a, lower
+                    )
+                    if chi2 and a[0, lane] < 1.0:
+                        end = min(end, math.sqrt(a[0, lane] / (1.0 - a[0, lane])))
+                    end = min(end, limit)
                     continue
-                i = item[lane]
-                rival[lane] = second[lane]
+                c = second[lane]
                 if turn[lane] > 0:
-                    rival[lane] = _other(turn[lane] - 1, best[lane], second[lane])
-                gap = scores[lane] - joint[i, rival[lane]]
-                if scores[lane] == -math.inf:
-                    found[lane], tip[lane], turn[lane] = 0.0, rival[lane], classes
+                    c = _other(turn[lane] - 1, best[lane], c)
+                rival[lane] = c
+                score = scores[lane]
+                gap = score - joint[i, c]
+                if score == -math.inf:
+                    root, tip[lane], turn[lane] = 0.0, c, classes
                     continue
-                if gap == math.inf and ball in (CHI2, PARI_MUTUEL, ODDS_RATIO):
-                    # What has probability 0 keeps it: nothing flips before ĉ itself has none.
-                    if ends[lane] < found[lane]:
-                        found[lane], tip[lane] = ends[lane], rival[lane]
+                if gap == math.inf and keeps_zero:
+                    # Nothing flips before ĉ itself has no probability left.
+                    if end < root:
+                        root, tip[lane] = end, c
                     turn[lane] += 1
                     continue
-                if 0.0 < found[lane] < math.inf and ball != ODDS_RATIO:
+                if 0.0 < root < math.inf:
                     # Most rivals are still behind at what was found already: one look will do.
-                    if floors_at[lane] != found[lane]:
-                        floors[lane] = _product_below(ball, found[lane], a, lower, lane)
-                        floors_at[lane] = found[lane]
+                    if floor_at != root:
+                        floor = CLEARLY * _product_below(root, chi2, a, lower, lane)
+                        floor_at = root
                     ceiling = _product_above(
-                        ball, found[lane], cells, i, rival[lane], feature_probs, roots,
-                        class_probs[rival[lane]], class_probs[best[lane]],
-                    )  # fmt: skip
-                    clear = floors[lane] * CLEARLY
-                    if clear > SAFE and ceiling < clear:
+                        root, cut, chi2, cells, i, c, feature_table, class_table[c], a[0, lane]
+                    )
+                    if floor > SAFE and ceiling < floor:
                         turn[lane] += 1
                         continue
                 rise, rise_bend = _load_rival(
-                    ball, cells, i, rival[lane], feature_probs, inverses, roots,
-                    class_probs[rival[lane]], lane, a, b, lower, upper,
-                )  # fmt: skip
-                if gap < 1e10 * ROUNDING * (factors[lane] + abs(scores[lane])):
+                    cells, i, c, feature_table, class_table[c], lane, b, upper
+                )
+                if gap < 1e10 * ROUNDING * (a.shape[0] + abs(score)):
                     # Rounding would show in h: more digits are needed.
-                    gap = _exact_gap(a, b, lane)
-                    root = 0.0
-                    if gap > 0.0:
-                        root = _solve_near_tie(
-                            ball, gap, a, b, lower, upper, factors[lane], ends[lane], lane
-                        )
-                    if root < found[lane]:
-                        found[lane], tip[lane] = root, rival[lane]
+                    near = _root_near_tie(cut, chi2, a, b, lower, upper, end, lane)
+                    if near < root:
+                        root, tip[lane] = near, c
                     turn[lane] += 1
                     continue
-                low[lane], high[lane], steps[lane] = 0.0, min(ends[lane], found[lane]), 0
-                if found[lane] < math.inf:
-                    x[lane] = found[lane]
-                elif gap < math.inf:
-                    slope_at_0, bend_at_0 = falls[lane] + rise, fall_bends[lane] + rise_bend
-                    x[lane], _ = _next(-gap, slope_at_0, bend_at_0, 0.0, 0.0, high[lane], True)
-                else:
-                    x[lane] = 0.5 * high[lane]
+                rise, rise_bend = rise + falls[lane], rise_bend + fall_bends[lane]
+                if chi2:
+                    _, _, more_slope, more_bend = _chi2_prior(0.0, a[0, lane], b[0, lane])
+                    rise, rise_bend = rise + more_slope, rise_bend + more_bend
+                lows[lane], highs[lane], steps[lane] = 0.0, min(end, root), 0
+                x[lane] = _first_guess(gap, rise, rise_bend, highs[lane], root)
                 break
+            item[lane], roots[lane], ends[lane] = i, root, end
         starting = False
-
-
-# Compiled when this module is imported, so after everything it calls.
-@numba.njit(
-    types.void(
-        *(code_matrix, float_vector, float_vector, float_vector, float_vector, int_vector),
-        *(bool_vector, int_vector, int_vector_out, int_vector_out, float_vector_out),
-        *(float_matrix_out, int_matrix_out),
-    ),
-    cache=True,
-    nogil=True,
-    error_model="numpy",
-)
-def quantify(
-    codes,
-    class_probs,
-    feature_probs,
-    inverses,
-    roots,
-    offsets,
-    alone,
-    balls,
-    prediction,
-    runner_up,
-    probability,
-    robustness,
-    tipping,
-):
-    """Write the prediction, its probability and its robustness for each row.
-
-    Parameters
-    ----------
-    codes : (rows, features); negative where missing
-    class_probs, feature_probs, offsets : the model, see `models.naive_bayes`
-    inverses, roots : 1/p and √((1−p)/p) for each of `feature_probs`
-    alone : which features have a single category; no ball moves it
-    balls : which balls
-    prediction, runner_up, probability : (rows,), written
-    robustness, tipping : (balls, rows), written; the tipping class is −1 if there is none
-    """
-    # Equal rows are computed once.
-    twins, unique = _find_twins(codes)
-    cells = _find_cells(codes, unique, len(class_probs), offsets, alone)
-    joint = np.empty((len(unique), len(class_probs)))
-    _read_rows(cells, class_probs, feature_probs, joint)
-    for i in range(len(unique)):
-        row = unique[i]
-        prediction[row], runner_up[row] = _best_two(joint[i])
-        probability[row] = _share(joint[i], prediction[row])
-    found, tips = np.empty(len(unique)), np.empty(len(unique), np.int64)
-    for index in range(len(balls)):
-        _search(
-            balls[index], cells, joint, class_probs, feature_probs, inverses, roots, found, tips
-        )
-        for i in range(len(unique)):
-            robustness[index, unique[i]], tipping[index, unique[i]] = found[i], tips[i]
-    for row in range(codes.shape[0]):
-        twin = twins[row]
-        if twin < row:
-            prediction[row], runner_up[row] = prediction[twin], runner_up[twin]
-            probability[row] = probability[twin]
-            for index in range(len(balls)):
-                robustness[index, row] = robustness[index, twin]
-                tipping[index, row] = tipping[index, twin]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -9,7 +10,6 @@ import numpy as np
 from robustq.perturbations import (
     ChiSquared,
     Epsilon,
-    OddsRatio,
     PariMutuel,
     Perturbation,
     TotalVariation,
@@ -24,10 +24,71 @@ if TYPE_CHECKING:
     from robustq.arrays import Bools, Codes, Floats, Indices
     from robustq.models.naive_bayes import NaiveBayes
 
-__all__ = ["FAST", "margins", "quantify"]
+__all__ = ["FAST", "LinearBall", "margins", "quantify"]
 
-# The balls with a kernel, in the order of its constants.
-FAST = (Epsilon, TotalVariation, ChiSquared, PariMutuel, OddsRatio)
+
+@dataclass(frozen=True)
+class LinearBall:
+    """A ball whose bounds are p − x l and p + x u, for some x that grows with δ.
+
+    Attributes
+    ----------
+    slopes : callable
+        Gives l and u for probabilities p.
+    size : callable
+        Gives the δ that belongs to x.
+    cut : float
+        What p + x u is cut off at.
+    limit : float
+        Where x ends at the latest.
+    keeps_zero : bool
+        Whether an outcome of probability 0 stays there.
+    chi2 : bool
+        Whether the prior does not behave as one more feature, but as under χ².
+    """
+
+    slopes: Callable[[Floats], tuple[Floats, Floats]]
+    size: Callable[[Floats], Floats]
+    cut: float = 1.0
+    limit: float = np.inf
+    keeps_zero: bool = False
+    chi2: bool = False
+
+    def table(self, probs: Floats, *, prior: bool) -> Floats:
+        """Return the columns of `_kernels.COLUMNS` for each probability."""
+        fall, rise = self.slopes(probs)
+        if prior and self.chi2:
+            fall, rise = np.zeros_like(probs), np.zeros_like(probs)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            rates = [np.where(slope > 0.0, slope / probs, 0.0) for slope in (fall, rise)]
+        return np.stack([probs, fall, rates[0], rise, rates[1]], axis=1)
+
+
+# ε divided by (1−δ)ⁿ: the lower bound is p itself and the upper one p + δ/(1−δ); as no
+# probability exceeds 1, neither does x.
+FAST: dict[type[Perturbation], LinearBall] = {
+    Epsilon: LinearBall(
+        slopes=lambda p: (np.zeros_like(p), np.ones_like(p)),
+        size=lambda x: x / np.where(np.isinf(x), 1.0, 1.0 + x),
+        cut=np.inf,
+        limit=1.0,
+    ),
+    TotalVariation: LinearBall(
+        slopes=lambda p: (np.ones_like(p), np.ones_like(p)),
+        size=lambda x: x,
+    ),
+    ChiSquared: LinearBall(
+        slopes=lambda p: (np.sqrt(p * (1.0 - p)), np.sqrt(p * (1.0 - p))),
+        size=lambda x: x * x,
+        keeps_zero=True,
+        chi2=True,
+    ),
+    PariMutuel: LinearBall(
+        slopes=lambda p: (1.0 - p, p),
+        size=lambda x: x,
+        keeps_zero=True,
+    ),
+}
 
 
 def quantify(
@@ -43,70 +104,107 @@ def quantify(
     general : bool
         Whether to use the general path also where there is a kernel.
     """
-    fast = [] if general else [i for i, ball in enumerate(balls) if type(ball) in FAST]
-    found = _run_kernel(model, codes, [FAST.index(type(balls[i])) for i in fast])
-    if len(fast) == len(balls):
-        return found
-    robustness = np.empty((len(balls), len(codes)))
-    tipping = np.empty((len(balls), len(codes)), dtype=np.int64)
-    robustness[fast], tipping[fast] = found.robustness, found.tipping
+    rows = _read(model, codes)
+    found = Quantified(
+        rows.prediction,
+        rows.runner_up,
+        rows.probability,
+        np.empty((len(balls), len(rows.codes))),
+        np.empty((len(balls), len(rows.codes)), dtype=np.int64),
+    )
     for index, ball in enumerate(balls):
-        if index not in fast:
-            robustness[index], tipping[index] = _search(model, codes, ball)
-    return Quantified(found.prediction, found.runner_up, found.probability, robustness, tipping)
+        fast = type(ball) in FAST and not general
+        answer = _solve(model, rows, type(ball)) if fast else _search(model, rows, ball)
+        found.robustness[index], found.tipping[index] = answer
+    return found.take(rows.twins) if len(rows.codes) < len(codes) else found
 
 
-def _run_kernel(model: NaiveBayes, codes: Codes, balls: Sequence[int]) -> Quantified:
+@dataclass(frozen=True)
+class _Rows:
+    """A block of rows without repetitions: see `_kernels.read`."""
+
+    codes: Codes
+    twins: Indices
+    cells: Codes
+    joint: Floats
+    prediction: Indices
+    runner_up: Indices
+    probability: Floats
+
+
+def _read(model: NaiveBayes, codes: Codes) -> _Rows:
     from . import _kernels  # noqa: PLC0415 (numba is imported when it is needed)
 
-    found = Quantified.empty(len(balls), len(codes))
-    _kernels.quantify(
-        np.ascontiguousarray(codes, dtype=np.int32),
-        model.class_probs,
-        model.feature_probs,
-        model.inverse_probs,
-        model.root_odds,
-        model.offsets,
-        np.array(model.cells.sizes) == 1,
-        np.array(balls, dtype=np.int64),
-        found.prediction,
-        found.runner_up,
-        found.probability,
-        found.robustness,
-        found.tipping,
+    rows, features = codes.shape
+    codes = np.ascontiguousarray(codes, dtype=np.int32)
+    slots = np.zeros(1 << (2 * rows).bit_length(), dtype=np.int64)
+    twins, prediction, runner_up = (np.empty(rows, dtype=np.int64) for _ in range(3))
+    cells, probability = np.empty((rows, features), dtype=np.int32), np.empty(rows)
+    joint = np.empty((rows, len(model.class_probs)))
+    count = _kernels.read(
+        codes, model.class_probs, model.feature_probs, model.offsets, model.alone, slots, twins,
+        cells, joint, prediction, runner_up, probability,
+    )  # fmt: skip
+    if count < rows:
+        # The first of each kind stands for all.
+        _, first = np.unique(twins, return_index=True)
+        codes = codes[first]
+    return _Rows(
+        codes, twins, cells[:count], joint[:count], prediction[:count], runner_up[:count],
+        probability[:count],
+    )  # fmt: skip
+
+
+def _solve(model: NaiveBayes, rows: _Rows, kind: type[Perturbation]) -> tuple[Floats, Indices]:
+    """Return robustness and tipping class by the kernel."""
+    from . import _kernels  # noqa: PLC0415 (numba is imported when it is needed)
+
+    ball = FAST[kind]
+    x, tipping = np.empty(len(rows.cells)), np.empty(len(rows.cells), dtype=np.int64)
+    _kernels.search(
+        rows.cells,
+        rows.joint,
+        ball.table(model.class_probs, prior=True),
+        ball.table(model.feature_probs, prior=False),
+        ball.cut,
+        ball.limit,
+        ball.keeps_zero,
+        ball.chi2,
+        x,
+        tipping,
     )
-    return found
+    return ball.size(x), tipping
 
 
-def _search(model: NaiveBayes, codes: Codes, ball: Perturbation) -> tuple[Floats, Indices]:
+def _search(model: NaiveBayes, rows: _Rows, ball: Perturbation) -> tuple[Floats, Indices]:
     """Return robustness and tipping class for any ball, by Theorem 2 alone.
 
     Only whether a prediction is tied, where rounding would decide, is asked of the kernel.
     """
-    plain = _run_kernel(model, codes, [FAST.index(TotalVariation)])
-    robustness = np.where(plain.robustness[0] == 0.0, 0.0, np.inf)
-    tipping = np.where(robustness == 0.0, plain.tipping[0], -1)
-    rows = np.flatnonzero(robustness > 0.0)
+    plain, rival = _solve(model, rows, TotalVariation)
+    robustness = np.where(plain == 0.0, 0.0, np.inf)
+    tipping = np.where(plain == 0.0, rival, -1)
     classes = len(model.class_probs)
-    if classes == 1 or not len(rows):
+    open_rows = np.flatnonzero(plain > 0.0)
+    if classes == 1 or not len(open_rows):
         return robustness, tipping
-    rivals = _others(plain.prediction[rows], classes)
+    rivals = _others(rows.prediction[open_rows], classes)
 
     def margin_of_each(which: Indices, delta: Floats) -> Floats:
-        pick = rows[which]
-        ahead = np.repeat(plain.prediction[pick], classes - 1)
+        pick = open_rows[which]
+        ahead = np.repeat(rows.prediction[pick], classes - 1)
         behind = rivals[which].ravel()
-        repeated = np.repeat(codes[pick], classes - 1, axis=0)
+        repeated = np.repeat(rows.codes[pick], classes - 1, axis=0)
         size = np.repeat(delta, classes - 1)
         return margins(model, repeated, ahead, behind, ball, size).reshape(-1, classes - 1)
 
     found = smallest_roots(
-        lambda which, delta: margin_of_each(which, delta).min(axis=1), ball.domain, len(rows)
+        lambda which, delta: margin_of_each(which, delta).min(axis=1), ball.domain, len(open_rows)
     )
-    robustness[rows] = found
+    robustness[open_rows] = found
     flips = np.flatnonzero(np.isfinite(found))
     first = margin_of_each(flips, found[flips]).argmin(axis=1)
-    tipping[rows[flips]] = rivals[flips, first]
+    tipping[open_rows[flips]] = rivals[flips, first]
     return robustness, tipping
 
 

@@ -44,6 +44,16 @@ class Quantified:
             np.empty((balls, rows), dtype=np.int64),
         )
 
+    def take(self, rows: Indices) -> Quantified:
+        """Return what was found for some rows, in any order."""
+        return Quantified(
+            self.prediction[rows],
+            self.runner_up[rows],
+            self.probability[rows],
+            self.robustness[:, rows],
+            self.tipping[:, rows],
+        )
+
     def fill(self, block: slice, part: Quantified) -> None:
         """Write what was found for a block of rows."""
         self.prediction[block] = part.prediction

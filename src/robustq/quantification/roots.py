@@ -96,9 +96,11 @@ def _narrow(margin: Margin, rows: Indices, low: Floats, high: Floats) -> Floats:
         a, b, fa, fb = low[active], high[active], at_low[active], at_high[active]
         width = b - a
         middle = 0.5 * (a + b)
-        interpolated = (fa * b - fb * a) / (fa - fb)
+        interpolated = a + width * (fa / (fa - fb))
         toward = np.sign(middle - interpolated)
-        truncation = np.minimum(0.2 * width * width / start[active], np.abs(middle - interpolated))
+        truncation = np.minimum(
+            0.2 * width * (width / start[active]), np.abs(middle - interpolated)
+        )
         nearest = np.clip(
             middle - interpolated - toward * truncation,
             -(radius := start[active] * 2.0**-step - 0.5 * width),

@@ -68,8 +68,8 @@ class Categorical:
     def _encode_numbers(self, values: np.ndarray[Any, Any]) -> Codes:
         if values.dtype.kind in "biu" and self.lookup is not None:
             start, table = self.lookup
-            if values.dtype.kind == "u":
-                values = np.minimum(values, np.iinfo(np.int64).max)
+            if values.dtype == np.uint64:
+                values = np.minimum(values, np.uint64(np.iinfo(np.int64).max))
             values = values.astype(np.int64, copy=False)
             # The table has a border of unknowns on both sides, for all that lies outside.
             position = np.clip(values, start, start + len(table) - 1) - start
@@ -157,7 +157,7 @@ def learn_bins(column: Column, name: str, label: str, bins: int, weights: Floats
     return Binned(name, tuple(edges[edges < numbers.max()].tolist()))
 
 
-def is_numeric(column: Column) -> bool:
+def is_numeric(column: Column, label: str) -> bool:
     """Tell whether a column holds numbers rather than categories.
 
     Floats are numbers, unless all of them are whole and some are missing: those were
@@ -170,7 +170,7 @@ def is_numeric(column: Column) -> bool:
         return _objects_are_numeric(column)
     elif column.dtype.kind != "f":
         return False
-    numbers = as_numbers(column, "")
+    numbers = as_numbers(column, label)
     missing = np.isnan(numbers)
     present = numbers[~missing]
     return not (missing.any() and bool(np.all(present == np.floor(present))))
@@ -334,7 +334,7 @@ class Encoding:
             if len(counted) < table.rows:
                 column = column.take(counted)
             name = table.names[index] if table.names else str(index)
-            inferred = index not in as_category and is_numeric(column)
+            inferred = index not in as_category and is_numeric(column, label)
             if index in as_number or inferred:
                 columns.append(learn_bins(column, name, label, bins, weights[counted]))
             else:
