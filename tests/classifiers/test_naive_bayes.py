@@ -1,5 +1,6 @@
 """The classifier as its users meet it."""
 
+import itertools
 import json
 
 import numpy as np
@@ -15,6 +16,8 @@ from robustq import InputError, NaiveBayesClassifier, RobustqError, UnknownValue
 from robustq.classifiers import base
 from robustq.classifiers.base import NotFittedError
 from robustq.models.naive_bayes import FOLDS, SMOOTHING_GRID, Counts, _stratify
+from robustq.perturbations import get
+from robustq.quantification.naive_bayes import margins
 from robustq.tables import Table
 
 ROWS = 300
@@ -324,7 +327,10 @@ def test_bad_options_are_named(options, message):
         (pd.DataFrame(index=[0, 1]), "the table has no columns"),
         (np.array([1, 2]), "Expected 2D array, got 1D array instead"),
         (np.array([[1j], [2]]), "Complex data not supported"),
-        (np.array([[np.inf], [1.5]]), "Input contains infinity: column 0 holds inf in row 0"),
+        (
+            np.array([[np.inf], [1.5]]),
+            "Input contains infinity: column 0 holds inf; make it missing",
+        ),
         (pd.DataFrame([[1, 2], [3, 4]], columns=["a", "a"]), "Expected unique column names"),
         (
             pd.DataFrame({"when": pd.to_datetime(["2020-01-01", "2021-01-01"])}),
@@ -466,6 +472,40 @@ def test_below_the_robustness_the_credal_prediction_is_the_prediction():
     tipping = model.assess(frame, ["tv"]).tipping_class["tv"]
     positions = np.searchsorted(model.classes_, tipping)
     assert beyond[np.arange(ROWS), positions].all()
+
+
+def test_a_tie_is_not_robust_whatever_rounding_says():
+    # Equal products of different factors: sums of logarithms differ in the last digit.
+    tables = [[[0.2, 0.8], [0.7, 0.3]], [[0.7, 0.3], [0.2, 0.8]], [[0.3, 0.7], [0.3, 0.7]]]
+    document = {
+        "format": "robustq-model",
+        "version": 1,
+        "kind": "naive_bayes",
+        "classes": ["a", "b"],
+        "features": [{"name": name, "categories": [0, 1]} for name in "xyz"],
+        "class_probs": [0.5, 0.5],
+        "feature_probs": tables,
+    }
+    model = NaiveBayesClassifier.from_dict(document)
+    X = np.zeros((1, 3), dtype=int)
+    assert model.robustness(X, "tv").tolist() == [0.0]
+    for delta in (0.0, 1e-18, 0.1):
+        assert model.is_robust(X, "tv", delta).tolist() == [False]
+        assert model.credal_predict(X, "tv", delta).tolist() == [[True, True]]
+
+
+def test_credal_predictions_are_maximal():
+    frame, y = weather()
+    model = NaiveBayesClassifier().fit(frame, y)
+    codes = model.encoding_.encode(Table.read(frame))
+    for name, delta in (("tv", 0.02), ("chi2", 0.05), ("odds_ratio", 0.2)):
+        beaten = np.zeros((ROWS, 3), dtype=bool)
+        for first, second in itertools.permutations(range(3), 2):
+            pair = np.full(ROWS, first), np.full(ROWS, second)
+            size = np.full(ROWS, delta)
+            beaten[:, second] |= margins(model.model_, codes, *pair, get(name), size) > 0
+        np.testing.assert_array_equal(model.credal_predict(frame, name, delta), ~beaten)
+        assert 0 < beaten.mean() < 1
 
 
 def test_at_the_end_of_the_domain_every_class_is_possible():

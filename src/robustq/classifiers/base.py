@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import warnings
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
@@ -65,6 +66,10 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):
     @abstractmethod
     def _quantify(self, codes: Codes, balls: Sequence[Perturbation]) -> Quantified:
         """Return predictions and their robustness."""
+
+    @abstractmethod
+    def _leads(self, codes: Codes, ahead: Indices, behind: Indices) -> Bools:
+        """Tell for each row whether p(ahead, f) > p(behind, f), exactly."""
 
     @abstractmethod
     def _margins(
@@ -211,10 +216,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):
         -------
         ndarray of bool, of shape (rows,)
         """
-        dominates = self._dominance(X, perturbation, delta)
-        others = ~np.eye(len(self.classes_), dtype=bool)
-        # The prediction beats every other class for certain.
-        return np.any(np.all(dominates | ~others, axis=2), axis=1)
+        return self.credal_predict(X, perturbation, delta).sum(axis=1) == 1
 
     def credal_predict(
         self,
@@ -235,15 +237,6 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):
         ndarray of bool, of shape (rows, classes)
             In the order of `classes_`; a row with one True is a robust prediction.
         """
-        return ~np.any(self._dominance(X, perturbation, delta), axis=1)
-
-    def _dominance(
-        self,
-        X: Any,
-        perturbation: str | Perturbation,
-        delta: ArrayLike,
-    ) -> Bools:
-        """Return for each row and two classes whether the first beats the second for certain."""
         ball = get(perturbation)
         table = self._arrange(X)
         sizes = ball.domain.check(delta)
@@ -251,26 +244,28 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):
             msg = f"delta must be one size or one for each of {table.rows} rows, got {sizes.shape}"
             raise InputError(msg)
         sizes = np.broadcast_to(sizes, table.rows)
-        count = len(self.classes_)
-        out = np.zeros((table.rows, count, count), dtype=bool)
+        out = np.empty((table.rows, len(self.classes_)), dtype=bool)
 
         def work(block: slice, codes: Codes) -> None:
-            joint = self._log_joint(codes)
-            for first in range(count):
-                for second in range(count):
-                    # Who does not even lead without any perturbation cannot win for certain.
-                    leads = np.flatnonzero(joint[:, first] > joint[:, second])
-                    margin = self._margins(
-                        codes[leads],
-                        np.full(len(leads), first),
-                        np.full(len(leads), second),
-                        ball,
-                        sizes[block][leads],
-                    )
-                    out[block.start + leads, first, second] = margin > 0.0
+            out[block] = self._maximal(codes, ball, sizes[block])
 
         self._for_each_block(table, work, self._general_block_rows())
         return out
+
+    def _maximal(self, codes: Codes, ball: Perturbation, delta: Floats) -> Bools:
+        """Tell for each row which classes no other class beats for certain."""
+        joint = self._log_joint(codes)
+        order = np.argsort(-joint, axis=1, kind="stable")
+        maximal = np.ones(joint.shape, dtype=bool)
+        # Only who leads without any perturbation can win for certain; the best mostly beats
+        # all that can be beaten, and then nobody is left to compare.
+        for first, second in itertools.combinations(range(joint.shape[1]), 2):
+            ahead, behind = order[:, first], order[:, second]
+            rows = np.flatnonzero(maximal[np.arange(len(codes)), behind])
+            rows = rows[self._leads(codes[rows], ahead[rows], behind[rows])]
+            margin = self._margins(codes[rows], ahead[rows], behind[rows], ball, delta[rows])
+            maximal[rows, behind[rows]] = margin <= 0.0
+        return maximal
 
     # From tables to codes
 

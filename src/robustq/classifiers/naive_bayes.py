@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
-    from robustq.arrays import Codes, Floats, Indices
+    from robustq.arrays import Bools, Codes, Floats, Indices
     from robustq.perturbations import Perturbation
     from robustq.quantification.quantified import Quantified
 
@@ -200,6 +200,9 @@ class NaiveBayesClassifier(GenerativeClassifier):
 
     def _quantify(self, codes: Codes, balls: Sequence[Perturbation]) -> Quantified:
         return quantification.quantify(self.model_, codes, balls)
+
+    def _leads(self, codes: Codes, ahead: Indices, behind: Indices) -> Bools:
+        return quantification.leads(self.model_, codes, ahead, behind)
 
     def _margins(
         self, codes: Codes, ahead: Indices, behind: Indices, ball: Perturbation, delta: Floats

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
+import operator
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,7 +27,7 @@ if TYPE_CHECKING:
     from robustq.arrays import Bools, Codes, Floats, Indices
     from robustq.models.naive_bayes import NaiveBayes
 
-__all__ = ["FAST", "LinearBall", "margins", "quantify"]
+__all__ = ["FAST", "LinearBall", "leads", "margins", "quantify"]
 
 
 @dataclass(frozen=True)
@@ -247,6 +250,24 @@ def margins(
     difference[rows, ahead] = np.exp(log_alpha - largest)
     difference[rows, behind] -= np.exp(log_beta - largest)
     return ball.lower_expectation(model.class_probs, difference, delta)
+
+
+def leads(model: NaiveBayes, codes: Codes, ahead: Indices, behind: Indices) -> Bools:
+    """Tell for each row whether p(ahead, f) > p(behind, f), in exact arithmetic if need be."""
+    joint, rows = model.log_joint(codes), np.arange(len(codes))
+    with np.errstate(invalid="ignore"):
+        gap = joint[rows, ahead] - joint[rows, behind]
+    leading = gap > 0.0
+    scale = np.abs(joint[rows, ahead]) + codes.shape[1] + 1.0
+    for row in np.flatnonzero(np.abs(gap) <= 1e-15 * scale):
+        pair = (_exact_joint(model, codes[row], int(c[row])) for c in (ahead, behind))
+        leading[row] = operator.gt(*pair)
+    return leading
+
+
+def _exact_joint(model: NaiveBayes, codes: Codes, c: int) -> Fraction:
+    local = (model.local_model(feature)[code, c] for feature, code in enumerate(codes) if code >= 0)
+    return math.prod(map(Fraction, local), start=Fraction(model.class_probs[c]))
 
 
 def _lower_bounds(

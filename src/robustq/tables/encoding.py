@@ -190,10 +190,8 @@ def as_numbers(column: Column, label: str) -> Floats:
         raise InputError(msg) from error
     infinite = np.isinf(numbers)
     if infinite.any():
-        msg = (
-            f"Input contains infinity: {label} holds {numbers[infinite][0]} in row "
-            f"{int(np.flatnonzero(infinite)[0])}; make it missing or clip it"
-        )
+        value = numbers[infinite][0]
+        msg = f"Input contains infinity: {label} holds {value}; make it missing or clip it"
         raise InputError(msg)
     return numbers
 
