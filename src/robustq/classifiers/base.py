@@ -30,7 +30,7 @@ __all__ = ["DEFAULT_PERTURBATIONS", "GenerativeClassifier", "NotFittedError"]
 
 DEFAULT_PERTURBATIONS = ("epsilon", "tv", "chi2")
 
-BLOCK_ROWS = 1 << 13
+BLOCK_ROWS = 1 << 14
 # The general path holds a few arrays of (rows, classes, features) at a time.
 GENERAL_BLOCK_CELLS = 1 << 20
 
@@ -150,7 +150,12 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):
             The smallest size at which the prediction is no longer the only best one: 0
             for a tie, infinite where no size flips it.
         """
-        return self._quantify_table(X, [get(perturbation)]).robustness[0]
+        ball = get(perturbation)
+        return self._map(
+            X,
+            lambda codes: self._quantify(codes, [ball]).robustness[0],
+            block_rows=self._block_rows([ball]),
+        )
 
     def assess(
         self,
@@ -194,8 +199,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):
         def work(block: slice, codes: Codes) -> None:
             found.fill(block, self._quantify(codes, balls))
 
-        slow = any(not self._has_kernel(ball) for ball in balls)
-        self._for_each_block(table, work, self._general_block_rows() if slow else BLOCK_ROWS)
+        self._for_each_block(table, work, self._block_rows(balls))
         return found
 
     def is_robust(
@@ -295,6 +299,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):
         X: Any,
         formula: Callable[[Codes], np.ndarray[Any, Any]],
         dtype: Any = np.float64,
+        block_rows: int | None = None,
     ) -> Any:
         """Apply a formula to the codes of X, block by block."""
         table = self._arrange(X)
@@ -305,8 +310,13 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):
         def work(block: slice, codes: Codes) -> None:
             out[block] = formula(codes)
 
-        self._for_each_block(table, work, BLOCK_ROWS)
+        self._for_each_block(table, work, block_rows or BLOCK_ROWS)
         return out
+
+    def _block_rows(self, balls: Sequence[Perturbation]) -> int:
+        if all(self._has_kernel(ball) for ball in balls):
+            return BLOCK_ROWS
+        return self._general_block_rows()
 
     def _general_block_rows(self) -> int:
         cells = len(self.classes_) * max(1, len(self.encoding_.columns))

@@ -1,7 +1,8 @@
 """A table of any make, seen as columns.
 
 Frames (pandas, polars, Arrow, whatever narwhals knows) give Arrow columns, which
-keep strings and categories as dictionaries; arrays give numpy columns.
+keep strings and categories as dictionaries; arrays, and the plain numbers of pandas, give
+numpy columns.
 """
 
 from __future__ import annotations
@@ -66,10 +67,10 @@ class Table:
         return isinstance(self.source, np.ndarray) and self.source.dtype == np.int64
 
     def column(self, index: int) -> Column:
-        """Return a column: of Arrow if it comes from a frame, else of numpy."""
+        """Return a column: of Arrow or, if it holds plain numbers or objects, of numpy."""
         if isinstance(self.source, np.ndarray):
             return self.source[:, index]
-        return _as_arrow(self.source[:, index], self.label(index))
+        return _as_column(self.source[:, index], self.label(index))
 
     def select(self, names: Sequence[str]) -> Table:
         """Return the columns of these names, in this order; others are ignored.
@@ -129,7 +130,11 @@ def _from_frame(given: Any) -> Table:
     return Table(frame, tuple(names) if named else None)
 
 
-def _as_arrow(series: nw.Series[Any], label: str) -> Column:
+def _as_column(series: nw.Series[Any], label: str) -> Column:
+    native = series.to_native()
+    if isinstance(getattr(native, "dtype", None), np.dtype) and native.dtype.kind in "biuf":
+        # A pandas column of plain numbers is a numpy array already.
+        return native.to_numpy()
     try:
         array = series.to_arrow()
     except (pa.ArrowException, TypeError, ValueError, OverflowError):
