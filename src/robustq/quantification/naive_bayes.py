@@ -6,7 +6,7 @@ import math
 import operator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -241,8 +241,8 @@ def margins(
     delta : ndarray of shape (rows,)
     """
     with np.errstate(divide="ignore"):
-        log_alpha = np.log(_lower_bounds(model, codes, ahead, ball, delta)).sum(axis=1)
-        log_beta = np.log(_upper_bounds(model, codes, behind, ball, delta)).sum(axis=1)
+        log_alpha = np.log(_bounds(model, codes, ahead, ball, delta, "lower")).sum(axis=1)
+        log_beta = np.log(_bounds(model, codes, behind, ball, delta, "upper")).sum(axis=1)
     largest = np.maximum(log_alpha, log_beta)
     largest = np.where(np.isneginf(largest), 0.0, largest)
     rows = np.arange(len(codes))
@@ -270,24 +270,22 @@ def _exact_joint(model: NaiveBayes, codes: Codes, c: int) -> Fraction:
     return math.prod(map(Fraction, local), start=Fraction(model.class_probs[c]))
 
 
-def _lower_bounds(
-    model: NaiveBayes, codes: Codes, classes: Indices, ball: Perturbation, delta: Floats
+def _bounds(
+    model: NaiveBayes,
+    codes: Codes,
+    classes: Indices,
+    ball: Perturbation,
+    delta: Floats,
+    side: Literal["lower", "upper"],
 ) -> Floats:
-    """Return the lower p(f_i | class), (rows, features); 1 where f_i is missing."""
-    if type(ball).lower_probability is Perturbation.lower_probability:
-        return _expected_indicators(model, codes, classes, ball.lower_expectation, delta)
+    """Return the lower or upper p(f_i | class), (rows, features); 1 where f_i is missing."""
+    method = f"{side}_probability"
+    if getattr(type(ball), method) is getattr(Perturbation, method):
+        # The ball gives expectations only: ask it about the full mass functions.
+        expectation = getattr(ball, f"{side}_expectation")
+        return _expected_indicators(model, codes, classes, expectation, delta)
     probs, fixed = _local_probabilities(model, codes, classes)
-    return np.where(fixed, 1.0, ball.lower_probability(probs, delta[:, None]))
-
-
-def _upper_bounds(
-    model: NaiveBayes, codes: Codes, classes: Indices, ball: Perturbation, delta: Floats
-) -> Floats:
-    """Return the upper p(f_i | class), (rows, features); 1 where f_i is missing."""
-    if type(ball).upper_probability is Perturbation.upper_probability:
-        return _expected_indicators(model, codes, classes, ball.upper_expectation, delta)
-    probs, fixed = _local_probabilities(model, codes, classes)
-    return np.where(fixed, 1.0, ball.upper_probability(probs, delta[:, None]))
+    return np.where(fixed, 1.0, getattr(ball, method)(probs, delta[:, None]))
 
 
 def _local_probabilities(model: NaiveBayes, codes: Codes, classes: Indices) -> tuple[Floats, Bools]:
