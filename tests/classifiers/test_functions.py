@@ -6,10 +6,11 @@ import polars as pl
 import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 import robustq
-from robustq import NaiveBayesClassifier, UnsupportedError
+from robustq import NaiveBayesClassifier, RobustqError, UnsupportedError
+from robustq.perturbations import get
 
 from .test_naive_bayes import weather
 
@@ -44,6 +45,12 @@ def test_a_pipeline_is_seen_through():
 def test_other_models_have_no_robustness():
     with pytest.raises(UnsupportedError, match="LogisticRegression has no robustness"):
         robustq.robustness(LogisticRegression(), FRAME)
+
+
+def test_an_unfitted_pipeline_says_so():
+    pipeline = make_pipeline(StandardScaler(), NaiveBayesClassifier())
+    with pytest.raises(RobustqError, match="not fitted"):
+        robustq.robustness(pipeline, FRAME[["month"]])
 
 
 def test_an_assessment_holds_everything_once():
@@ -84,6 +91,7 @@ def test_an_assessment_can_be_read():
 
 def test_one_name_alone_is_one_perturbation():
     assert list(MODEL.assess(FRAME, "kl").robustness) == ["kl"]
+    assert list(MODEL.assess(FRAME, get("kl")).robustness) == ["kl"]
 
 
 def test_a_perturbation_is_named_once():

@@ -208,6 +208,14 @@ def test_unknown_values_count_as_missing_and_are_reported_once():
     np.testing.assert_array_equal(proba, model.predict_proba(missing))
 
 
+def test_unknown_values_are_counted_over_all_blocks(monkeypatch):
+    monkeypatch.setattr(base, "BLOCK_ROWS", 64)
+    frame, y = weather()
+    model = NaiveBayesClassifier().fit(frame, y)
+    with pytest.warns(UnknownValueWarning, match="missing: 300 in column 'sky'$"):
+        model.robustness(frame.assign(sky="foggy"))
+
+
 def test_unknown_values_can_be_an_error():
     frame, y = weather()
     model = NaiveBayesClassifier(handle_unknown="error").fit(frame, y)
@@ -303,7 +311,7 @@ def test_unsmoothed_impossible_rows_tie():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"smoothing": -1}, 'smoothing must be a number of at least 0 or "cv", got -1'),
+        ({"smoothing": -1}, r'smoothing must be a number from 0 to 1e\+100 or "cv", got -1'),
         ({"smoothing": "auto"}, "smoothing must be"),
         ({"smoothing": np.nan}, "smoothing must be"),
         ({"smoothing": np.inf}, "smoothing must be"),
@@ -313,6 +321,11 @@ def test_unsmoothed_impossible_rows_tie():
         ({"handle_unknown": "ignore"}, 'handle_unknown must be "missing" or "error"'),
         ({"class_prior": [0.5, 0.6]}, "class_prior must be probabilities that sum to 1"),
         ({"class_prior": [1.0]}, r"class_prior has shape \(1,\) for 2 classes"),
+        ({"class_prior": ["a", "b"]}, r"class_prior must be numbers, got \['a', 'b'\]"),
+        ({"categorical": 3}, "categorical must be a list of columns, got 3"),
+        ({"categorical": "name"}, "categorical must be a list of columns, got 'name'"),
+        ({"numeric": [None]}, "numeric names None, which is no column"),
+        ({"smoothing": "cv", "random_state": "x"}, "cannot be used to seed"),
     ],
 )
 def test_bad_options_are_named(options, message):
@@ -397,6 +410,16 @@ def test_cross_validation_of_hardly_any_rows_is_defined(rows):
     assert NaiveBayesClassifier("cv").fit(frame, y).smoothing_ in SMOOTHING_GRID
 
 
+def test_the_likelihood_breaks_ties_of_the_accuracy():
+    # One informative column: every smoothing predicts alike, but not every one is as sure.
+    X = [["a"]] * 40 + [["b"]] * 40
+    y = [0] * 40 + [1] * 40
+    assert NaiveBayesClassifier("cv").fit(X, y).smoothing_ == min(SMOOTHING_GRID)
+    blurred = [0] * 30 + [1] * 10 + [1] * 30 + [0] * 10
+    chosen = NaiveBayesClassifier("cv").fit(X, blurred).smoothing_
+    assert min(SMOOTHING_GRID) < chosen < max(SMOOTHING_GRID)
+
+
 def test_cross_validation_is_seeded():
     frame, y = weather(rows=60)
     first = NaiveBayesClassifier("cv").fit(frame, y)
@@ -436,6 +459,11 @@ def test_partial_fit_says_what_it_needs():
         model.partial_fit([["a"]], [2])
     with pytest.raises(InputError, match="is not the same as on the last call"):
         model.partial_fit([["a"]], [0], classes=[0, 2])
+    for classes in ([], [0, 1, None], [0.0, np.nan]):
+        with pytest.raises(InputError, match="label"):
+            NaiveBayesClassifier().partial_fit([["a"]], [0], classes=classes)
+    with pytest.raises(InputError, match="has no counts to add to"):
+        NaiveBayesClassifier.from_dict(model.to_dict()).partial_fit([["a"]], [0], classes=[0, 1])
 
 
 def test_weights_count_rows():
@@ -458,6 +486,40 @@ def test_robust_below_and_not_above():
         robustness = model.robustness(frame, name)
         assert model.is_robust(frame, name, robustness * (1 - 1e-6)).all()
         assert not model.is_robust(frame, name, robustness * (1 + 1e-6)).any()
+
+
+@pytest.mark.parametrize("gap", [1e-9, 1e-12, 1e-15])
+@pytest.mark.parametrize("name", ["epsilon", "tv", "chi2"])
+def test_near_ties_are_robust_below_and_not_above(gap, name):
+    model = NaiveBayesClassifier(class_prior=[0.5 + gap, 0.5 - gap]).fit(
+        [["a"], ["a"], ["b"], ["b"]], [0, 1, 0, 1]
+    )
+    X = [["a"], ["b"]]
+    robustness = model.robustness(X, name)
+    assert np.all(robustness > 0)
+    below, above = robustness * (1 - 1e-6), robustness * (1 + 1e-6)
+    assert model.is_robust(X, name, below).all()
+    assert not model.is_robust(X, name, above).any()
+    assert model.credal_predict(X, name, below).tolist() == [[True, False]] * 2
+    assert model.credal_predict(X, name, above).all()
+
+
+def test_predictions_agree_with_assessments_on_ties():
+    rng = np.random.default_rng(0)
+    ps = rng.uniform(0.005, 0.05, size=100)
+    tables = [[[p, 1 - p], [q, 1 - q]] for p, q in zip(ps, rng.permutation(ps), strict=True)]
+    document = {
+        "format": "robustq-model",
+        "version": 1,
+        "kind": "naive_bayes",
+        "classes": [0, 1],
+        "features": [{"name": str(i), "categories": [0, 1]} for i in range(100)],
+        "class_probs": [0.5, 0.5],
+        "feature_probs": tables,
+    }
+    model = NaiveBayesClassifier.from_dict(document)
+    X = rng.integers(0, 2, size=(200, 100)) * rng.integers(0, 2, size=(200, 1))
+    np.testing.assert_array_equal(model.predict(X), model.assess(X, "tv").prediction)
 
 
 def test_below_the_robustness_the_credal_prediction_is_the_prediction():
@@ -551,6 +613,12 @@ def test_a_model_survives_json_exactly():
     assert again.predict(frame).tolist() == model.predict(frame).tolist()
 
 
+def test_labels_that_json_has_no_word_for_are_refused():
+    model = NaiveBayesClassifier().fit([["a"], ["b"]], np.array(["2020", "2021"], dtype="M8[Y]"))
+    with pytest.raises(RobustqError, match="do not fit into JSON"):
+        model.to_dict()
+
+
 def test_the_document_has_the_documented_form():
     model = NaiveBayesClassifier(smoothing=0).fit(
         pd.DataFrame({"sky": ["sunny", "rainy", "rainy"]}), ["out", "in", "in"]
@@ -587,6 +655,12 @@ def test_the_document_has_the_documented_form():
         ({"feature_probs": []}, "feature_probs has 0 entries for 1 features"),
         ({"feature_probs": [[[0.5, 0.5]]]}, r"feature_probs\[0\] \('sky'\) has shape \(1, 2\)"),
         ({"feature_probs": [[[0.5, float("nan")], [0, 1]]]}, "must hold probabilities"),
+        ({"class_probs": [10**400, 1]}, "class_probs must hold numbers"),
+        ({"class_probs": ["0.5", "0.5"]}, "class_probs must hold numbers"),
+        ({"features": [{"name": "sky", "edges": [10**400]}]}, "finite numbers that increase"),
+        ({"classes": ["in", float("nan")]}, "classes must be different labels"),
+        ({"named": "no"}, "named must be true or false"),
+        ({"version": True}, "of version True"),
     ],
 )
 def test_damaged_documents_are_refused(change, message):

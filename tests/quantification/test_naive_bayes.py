@@ -7,6 +7,7 @@ import mpmath
 import numpy as np
 import pytest
 
+from robustq import UnsupportedError
 from robustq.perturbations import Domain, Perturbation, TotalVariation, get
 from robustq.quantification.naive_bayes import margins, quantify
 from tests.perturbations.cases import divergence
@@ -186,6 +187,16 @@ def _minimise(name, q, f, delta):
     constraint = (ANYWHERE | ON_THE_SUPPORT)[name](p, q, delta)
     cp.Problem(cp.Minimize(f @ p), [cp.sum(p) == 1, constraint]).solve(solver=cp.CLARABEL)
     return p.value
+
+
+def test_roots_of_any_magnitude_are_found():
+    model = make_model([0.5, 0.5], [[1e-200, 1.0], [0.0, 1.0]], [[1.0, 0.0], [1.0, 0.0]])
+    codes = np.array([[0, 0]], dtype=np.int32)
+    for name in ("epsilon", "tv"):
+        with mpmath.workdps(800):
+            _, truth = exact_robustness(name, model, codes[0])
+        got = quantify(model, codes, [get(name)]).robustness[0, 0]
+        assert relative_error(got, float(truth)) <= EXACT
 
 
 # Laws
@@ -401,6 +412,26 @@ def test_the_general_path_sees_the_full_mass_functions():
     margin = 0.6 * alpha - 0.4 * beta - delta * norm
     expected = delta[np.argmax(margin <= 0)] if (margin <= 0).any() else np.inf
     assert size == pytest.approx(expected, rel=1e-4)
+
+
+def test_a_ball_of_ones_own_does_not_mind_a_feature_without_categories():
+    model = make_model([0.6, 0.4], [[0.7, 0.3], [0.2, 0.8]], np.empty((2, 0)))
+    codes = np.array([[0, -1], [1, -1]], dtype=np.int32)
+    plain = make_model([0.6, 0.4], [[0.7, 0.3], [0.2, 0.8]])
+    np.testing.assert_array_equal(
+        quantify(model, codes, [Half()]).robustness,
+        quantify(plain, codes[:, :1], [Half()]).robustness,
+    )
+
+
+def test_a_ball_that_gives_too_few_numbers_is_named():
+    class Lazy(Half):
+        def lower_expectation(self, q, f, delta):
+            return 1.0
+
+    model = make_model([0.6, 0.4], [[0.7, 0.3], [0.2, 0.8]])
+    with pytest.raises(UnsupportedError, match=r"Lazy\.lower_expectation gave the shape \(\)"):
+        quantify(model, np.array([[0]], dtype=np.int32), [Lazy()])
 
 
 def test_several_balls_at_once_are_what_they_are_alone():

@@ -108,7 +108,8 @@ def test_ties_share_a_bin():
 
 def test_growing_keeps_the_codes():
     encoding = learn(pd.DataFrame({"c": ["b", "d"]}))
-    grown = encoding.grow(Table.read(pd.DataFrame({"c": ["a", "d", "c"]})))
+    more = pd.DataFrame({"c": ["a", "d", "c", "x"]})
+    grown = encoding.grow(Table.read(more), np.array([1.0, 1.0, 1.0, 0.0]))
     assert grown.columns[0].categories == ("b", "d", "a", "c")
 
 
@@ -129,6 +130,46 @@ def test_a_frame_of_another_protocol_is_read():
     table = Table.read(Stream(pa.table({"a": [1, 2]})))
     assert table.names == ("a",)
     assert table.rows == 2
+
+
+def test_integers_beyond_a_sign_are_kept_apart():
+    wide = np.array([[2**64 - 1], [2**64 - 2], [5]], dtype=np.uint64)
+    encoding = learn(wide)
+    assert encoding.columns[0].categories == (5, 2**64 - 2, 2**64 - 1)
+    assert codes(encoding, wide) == [2, 1, 0]
+    mixed = learn(np.array([[-1], [2**64 - 1], [2**64 - 2]], dtype=object))
+    assert codes(mixed, wide) == [2, 1, UNKNOWN]
+    assert codes(mixed, np.array([[-1]])) == [0]
+
+
+def test_whole_floats_without_gaps_are_numbers():
+    assert type(learn(np.array([[1.0], [2.0]])).columns[0]).__name__ == "Binned"
+    assert type(learn(np.array([[1.0], [np.nan]])).columns[0]).__name__ == "Categorical"
+
+
+def test_bins_have_different_names():
+    numbers = 1e9 + np.random.default_rng(0).random((100, 1))
+    categories = learn(numbers).columns[0].categories
+    assert len(set(categories)) == len(categories) == 4
+
+
+def test_columns_named_by_numbers_are_matched_too():
+    encoding = learn(pd.DataFrame([["a", "x"], ["b", "y"]]))
+    turned = pd.DataFrame({1: ["x"], 0: ["b"]})
+    table = encoding.arrange(Table.read(turned), "the model")
+    assert encoding.encode(table).tolist() == [[1, 0]]
+
+
+def test_masked_cells_are_missing():
+    masked = np.ma.array([[1, 2], [1, 3]], mask=[[False, False], [False, True]])
+    encoding = learn(masked)
+    assert encoding.columns[1].categories == (2,)
+
+
+@pytest.mark.parametrize("series", [pd.Series([1, 2]), pl.Series([1, 2])])
+def test_a_single_column_is_no_table(series):
+    with pytest.raises(InputError, match=r"X is a single column; make it a table"):
+        Table.read(series)
 
 
 def test_sparse_arrays_are_refused():

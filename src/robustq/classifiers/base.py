@@ -13,7 +13,7 @@ from sklearn.exceptions import NotFittedError as SklearnNotFittedError
 
 from robustq.blocks import for_each_block
 from robustq.exceptions import InputError, RobustqError, UnknownValueWarning
-from robustq.perturbations import get
+from robustq.perturbations import Perturbation, get
 from robustq.quantification.assessment import Assessment
 from robustq.quantification.quantified import Quantified
 from robustq.tables import UNKNOWN, Encoding, Table
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from robustq.arrays import Bools, Codes, Floats, Indices
-    from robustq.perturbations import Perturbation
 
 __all__ = ["DEFAULT_PERTURBATIONS", "GenerativeClassifier", "NotFittedError"]
 
@@ -160,20 +159,20 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):
     def assess(
         self,
         X: Any,
-        perturbations: Sequence[str | Perturbation] = DEFAULT_PERTURBATIONS,
+        perturbations: str | Perturbation | Sequence[str | Perturbation] = DEFAULT_PERTURBATIONS,
     ) -> Assessment:
         """Return for each row the prediction, its probability, its robustness and its rivals.
 
         Parameters
         ----------
         X : frame or array of shape (rows, features)
-        perturbations : sequence of str or Perturbation
+        perturbations : str or Perturbation, or a sequence of them
 
         Returns
         -------
         Assessment
         """
-        if isinstance(perturbations, str):
+        if isinstance(perturbations, (str, Perturbation)):
             perturbations = [perturbations]
         balls = [get(perturbation) for perturbation in perturbations]
         names = [ball.name for ball in balls]
@@ -220,7 +219,12 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):
         -------
         ndarray of bool, of shape (rows,)
         """
-        return self.credal_predict(X, perturbation, delta).sum(axis=1) == 1
+        ball = get(perturbation)
+        if self._has_kernel(ball):
+            # Exact, also where the margins would drown in rounding.
+            robustness = self.robustness(X, ball)
+            return self._check_sizes(ball, delta, len(robustness)) < robustness
+        return self.credal_predict(X, ball, delta).sum(axis=1) == 1
 
     def credal_predict(
         self,
@@ -243,11 +247,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):
         """
         ball = get(perturbation)
         table = self._arrange(X)
-        sizes = ball.domain.check(delta)
-        if sizes.shape not in ((), (table.rows,)):
-            msg = f"delta must be one size or one for each of {table.rows} rows, got {sizes.shape}"
-            raise InputError(msg)
-        sizes = np.broadcast_to(sizes, table.rows)
+        sizes = self._check_sizes(ball, delta, table.rows)
         out = np.empty((table.rows, len(self.classes_)), dtype=bool)
 
         def work(block: slice, codes: Codes) -> None:
@@ -255,6 +255,14 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):
 
         self._for_each_block(table, work, self._general_block_rows())
         return out
+
+    @staticmethod
+    def _check_sizes(ball: Perturbation, delta: ArrayLike, rows: int) -> Floats:
+        sizes = ball.domain.check(delta)
+        if sizes.shape not in ((), (rows,)):
+            msg = f"delta must be one size or one for each of {rows} rows, got {sizes.shape}"
+            raise InputError(msg)
+        return np.broadcast_to(sizes, rows)
 
     def _maximal(self, codes: Codes, ball: Perturbation, delta: Floats) -> Bools:
         """Tell for each row which classes no other class beats for certain."""
@@ -269,6 +277,14 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):
             rows = rows[self._leads(codes[rows], ahead[rows], behind[rows])]
             margin = self._margins(codes[rows], ahead[rows], behind[rows], ball, delta[rows])
             maximal[rows, behind[rows]] = margin <= 0.0
+        if self._has_kernel(ball):
+            # Near a tie the margins drown in rounding; the kernel knows who is alone.
+            found = self._quantify(codes, [ball])
+            robust = delta < found.robustness[0]
+            maximal[robust] = np.arange(joint.shape[1]) == found.prediction[robust, None]
+            rows = np.flatnonzero(~robust)
+            maximal[rows, found.prediction[rows]] = True
+            maximal[rows, found.tipping[0, rows]] = True
         return maximal
 
     # From tables to codes

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from robustq.exceptions import InputError
+from robustq.exceptions import InputError, UnsupportedError
 from robustq.models.naive_bayes import Cells, NaiveBayes
 from robustq.tables import Binned, Categorical, Encoding
 
@@ -18,17 +18,22 @@ __all__ = ["FORMAT", "VERSION", "read_naive_bayes", "write_naive_bayes"]
 
 FORMAT, VERSION = "robustq-model", 1
 SUM_TOLERANCE = 1e-9
+LARGEST_EDGE = float(np.finfo(np.float64).max)
 
 
 def write_naive_bayes(
     model: NaiveBayes, encoding: Encoding, classes: np.ndarray[Any, Any]
 ) -> dict[str, Any]:
     """Return a naive Bayes model as a document."""
+    labels = classes.tolist()
+    if not all(_is_category(label) for label in labels):
+        msg = f"labels of type {classes.dtype} do not fit into JSON: make them text or numbers"
+        raise UnsupportedError(msg)
     return {
         "format": FORMAT,
         "version": VERSION,
         "kind": "naive_bayes",
-        "classes": classes.tolist(),
+        "classes": labels,
         "named": encoding.named,
         "features": [_write_feature(column) for column in encoding.columns],
         "class_probs": model.class_probs.tolist(),
@@ -68,7 +73,13 @@ def read_naive_bayes(
         shape = (len(classes), len(column.categories))
         where = f"feature_probs[{index}] ({column.name!r})"
         cells.feature(probs, index)[:] = _read_probabilities(table, shape, where).T
-    named = bool(document.get("named", True))
+    named = document.get("named", True)
+    if not isinstance(named, bool):
+        msg = f"named must be true or false, got {named!r}"
+        raise InputError(msg)
+    if named and len({column.name for column in columns}) < len(columns):
+        msg = "two features have the same name"
+        raise InputError(msg)
     return NaiveBayes(class_probs, probs, cells), Encoding(columns, named), classes
 
 
@@ -77,7 +88,7 @@ def _check_header(document: Any, kind: str) -> None:
         msg = f'not a model: expected a dictionary with "format": "{FORMAT}"'
         raise InputError(msg)
     version = document.get("version")
-    if version != VERSION:
+    if version != VERSION or isinstance(version, bool):
         msg = (
             f"the model is of version {version!r}, and this robustq reads version {VERSION}: "
             "update robustq"
@@ -98,7 +109,7 @@ def _get(document: dict[str, Any], key: str, kind: type) -> Any:
 
 def _read_classes(document: dict[str, Any]) -> np.ndarray[Any, Any]:
     labels = _get(document, "classes", list)
-    plain = all(isinstance(label, (str, int, float, bool)) for label in labels)
+    plain = all(_is_category(label) for label in labels)
     if not labels or not plain or len(set(labels)) < len(labels):
         msg = f"classes must be different labels, at least one, got {labels!r}"
         raise InputError(msg)
@@ -130,7 +141,11 @@ def _is_category(value: Any) -> bool:
 
 def _read_edges(edges: Any, where: str) -> tuple[float, ...]:
     numbers = isinstance(edges, list) and all(isinstance(e, (int, float)) for e in edges)
-    if not numbers or not all(math.isfinite(e) for e in edges) or sorted(set(edges)) != edges:
+    if (
+        not numbers
+        or not all(_is_category(e) and abs(e) <= LARGEST_EDGE for e in edges)
+        or sorted(set(edges)) != edges
+    ):
         msg = f"the edges of {where} must be finite numbers that increase"
         raise InputError(msg)
     return tuple(float(edge) for edge in edges)
@@ -138,10 +153,14 @@ def _read_edges(edges: Any, where: str) -> tuple[float, ...]:
 
 def _read_probabilities(given: Any, shape: tuple[int, ...], where: str) -> Floats:
     try:
-        probs = np.array(given, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        msg = f"{where} must hold numbers"
+        probs = np.array(given)
+    except ValueError as error:
+        msg = f"{where} must be a table of numbers"
         raise InputError(msg) from error
+    if probs.size and probs.dtype.kind not in "iuf":
+        msg = f"{where} must hold numbers"
+        raise InputError(msg)
+    probs = probs.astype(np.float64)
     if probs.shape != shape:
         # An empty list of categories has no second axis to show.
         if probs.size == 0 and 0 in shape:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from sklearn.exceptions import NotFittedError as SklearnNotFittedError
+
 from robustq.exceptions import UnsupportedError
 
-from .base import DEFAULT_PERTURBATIONS, GenerativeClassifier
+from .base import DEFAULT_PERTURBATIONS, GenerativeClassifier, NotFittedError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,7 +44,7 @@ def robustness(model: Any, X: Any, perturbation: str | Perturbation = "tv") -> F
 def assess(
     model: Any,
     X: Any,
-    perturbations: Sequence[str | Perturbation] = DEFAULT_PERTURBATIONS,
+    perturbations: str | Perturbation | Sequence[str | Perturbation] = DEFAULT_PERTURBATIONS,
 ) -> Assessment:
     """Return for each row the prediction, its probability, its robustness and its rivals.
 
@@ -106,6 +108,13 @@ def credal_predict(
     return classifier.credal_predict(table, perturbation, delta)
 
 
+def _transform(pipeline: Any, X: Any) -> Any:
+    try:
+        return pipeline.transform(X)
+    except SklearnNotFittedError as error:
+        raise NotFittedError(str(error)) from error
+
+
 def _unpack(model: Any, X: Any) -> tuple[GenerativeClassifier, Any]:
     """Return the classifier at the end of a pipeline, and X as it arrives there."""
     from sklearn.pipeline import Pipeline  # noqa: PLC0415 (a slow import, needed for pipelines only)
@@ -113,7 +122,7 @@ def _unpack(model: Any, X: Any) -> tuple[GenerativeClassifier, Any]:
     classifier = model
     if isinstance(model, Pipeline):
         if len(model.steps) > 1:
-            X = model[:-1].transform(X)
+            X = _transform(model[:-1], X)
         classifier = model[-1]
     if not isinstance(classifier, GenerativeClassifier):
         msg = (

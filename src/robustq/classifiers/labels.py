@@ -10,15 +10,18 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
 from robustq.exceptions import InputError
+from robustq.tables import is_missing
 
 if TYPE_CHECKING:
     from robustq.arrays import Floats, Indices
 
 __all__ = ["find_classes", "locate_labels", "read_labels", "read_weights"]
 
+LARGEST_WEIGHT = 1e100  # sums of them must not overflow
 
-def read_labels(y: object, rows: int) -> np.ndarray[Any, Any]:
-    """Return labels as a 1-D array, one for each row and none missing."""
+
+def read_labels(y: object, rows: int | None = None) -> np.ndarray[Any, Any]:
+    """Return labels as a 1-D array, none missing, and one for each row if rows are given."""
     if y is None:
         msg = "requires y to be passed, but the target y is None"
         raise InputError(msg)
@@ -31,7 +34,10 @@ def read_labels(y: object, rows: int) -> np.ndarray[Any, Any]:
         check_classification_targets(labels)
     except (TypeError, ValueError) as error:
         raise error if isinstance(error, InputError) else InputError(str(error)) from error
-    if len(labels) != rows:
+    if not len(labels):
+        msg = "there must be at least one label"
+        raise InputError(msg)
+    if rows is not None and len(labels) != rows:
         msg = f"y has {len(labels)} labels for {rows} rows of X: they must be as many"
         raise InputError(msg)
     return labels
@@ -49,8 +55,8 @@ def locate_labels(labels: np.ndarray[Any, Any], classes: np.ndarray[Any, Any]) -
     wrong = classes[position] != labels
     if np.any(wrong):
         msg = (
-            f"y holds {labels[wrong][0]!r}, which is none of the classes {classes.tolist()!r}: "
-            "name all classes in the first call"
+            f"y holds {labels[wrong].tolist()[0]!r}, which is none of the classes "
+            f"{classes.tolist()!r}: name all classes in the first call"
         )
         raise InputError(msg)
     return position.astype(np.int64)
@@ -70,8 +76,8 @@ def read_weights(sample_weight: object, rows: int) -> Floats:
     if weights.shape != (rows,):
         msg = f"sample_weight.shape == {weights.shape}, expected {(rows,)}: one for each row"
         raise InputError(msg)
-    if not np.all(np.isfinite(weights) & (weights >= 0.0)):
-        msg = "sample_weight must be finite and at least 0"
+    if not np.all((weights >= 0.0) & (weights <= LARGEST_WEIGHT)):
+        msg = f"sample_weight must be at least 0 and at most {LARGEST_WEIGHT:g}"
         raise InputError(msg)
     if not weights.any():
         msg = "sample_weight is zero for every row: there is nothing to learn from"
@@ -92,7 +98,7 @@ def _refuse_gaps(labels: np.ndarray[Any, Any]) -> None:
     if labels.dtype.kind == "f":
         wrong = ~np.isfinite(labels)
     elif labels.dtype == object:
-        wrong = np.array([label is None or label != label for label in labels], dtype=bool)  # noqa: PLR0124
+        wrong = np.array([is_missing(label) for label in labels], dtype=bool)
     else:
         return
     if np.any(wrong):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +28,8 @@ if TYPE_CHECKING:
     from robustq.quantification.quantified import Quantified
 
 __all__ = ["NaiveBayesClassifier"]
+
+LARGEST_SMOOTHING = 1e100  # beyond, sums overflow, and no count would show anyway
 
 
 class NaiveBayesClassifier(GenerativeClassifier):
@@ -120,8 +121,7 @@ class NaiveBayesClassifier(GenerativeClassifier):
         codes = _encode(encoding, table)
         counts = Counts.of(codes, labels, weights, encoding.sizes, len(classes))
         if self.smoothing == "cv":
-            rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
-            smoothing = choose_smoothing(codes, labels, weights, counts, prior, rng)
+            smoothing = choose_smoothing(codes, labels, weights, counts, prior, self._rng())
         else:
             smoothing = float(self.smoothing)
         return self._keep(encoding, classes, counts, smoothing, prior)
@@ -158,16 +158,19 @@ class NaiveBayesClassifier(GenerativeClassifier):
         table = Table.read(X)
         weights = read_weights(sample_weight, table.rows)
         first = not hasattr(self, "counts_")
+        if first and hasattr(self, "model_"):
+            msg = "a model read from a document has no counts to add to: fit one anew"
+            raise InputError(msg)
         if first:
             if classes is None:
                 msg = "classes must be passed on the first call to partial_fit"
                 raise InputError(msg)
-            known = find_classes(np.asarray(classes))[0]
+            known = find_classes(read_labels(classes))[0]
             encoding = self._learn_encoding(table, weights)
         else:
             known = self._check_same_classes(classes)
             table = self.encoding_.arrange(table, type(self).__name__)
-            encoding = self.encoding_.grow(table)
+            encoding = self.encoding_.grow(table, weights)
         labels = locate_labels(read_labels(y, table.rows), known)
         prior = self._check_prior(len(known))
         codes = _encode(encoding, table)
@@ -214,7 +217,10 @@ class NaiveBayesClassifier(GenerativeClassifier):
 
     def _check_parameters(self) -> None:
         if not _is_smoothing(self.smoothing):
-            msg = f'smoothing must be a number of at least 0 or "cv", got {self.smoothing!r}'
+            msg = (
+                f'smoothing must be a number from 0 to {LARGEST_SMOOTHING:g} or "cv", '
+                f"got {self.smoothing!r}"
+            )
             raise InputError(msg)
         if not (isinstance(self.n_bins, Integral) and self.n_bins >= 1):
             msg = f"n_bins must be a whole number of at least 1, got {self.n_bins!r}"
@@ -223,10 +229,21 @@ class NaiveBayesClassifier(GenerativeClassifier):
             msg = f'handle_unknown must be "missing" or "error", got {self.handle_unknown!r}'
             raise InputError(msg)
 
+    def _rng(self) -> np.random.Generator:
+        try:
+            state = check_random_state(self.random_state)
+        except ValueError as error:
+            raise InputError(str(error)) from error
+        return np.random.default_rng(state.randint(2**31))
+
     def _check_prior(self, classes: int) -> Floats | None:
         if self.class_prior is None:
             return None
-        prior = np.asarray(self.class_prior, dtype=np.float64)
+        try:
+            prior = np.asarray(self.class_prior, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            msg = f"class_prior must be numbers, got {self.class_prior!r}"
+            raise InputError(msg) from error
         if prior.shape != (classes,):
             msg = f"class_prior has shape {prior.shape} for {classes} classes: give one for each"
             raise InputError(msg)
@@ -249,8 +266,8 @@ class NaiveBayesClassifier(GenerativeClassifier):
             table,
             weights,
             bins=int(self.n_bins),
-            categorical=self.categorical or (),
-            numeric=self.numeric or (),
+            categorical=() if self.categorical is None else self.categorical,
+            numeric=() if self.numeric is None else self.numeric,
         )
 
     def _keep(
@@ -277,7 +294,7 @@ def _is_smoothing(value: Any) -> bool:
     if isinstance(value, str):
         return value == "cv"
     number = isinstance(value, (int, float, np.integer, np.floating))
-    return number and not isinstance(value, bool) and 0 <= float(value) < math.inf
+    return number and not isinstance(value, bool) and 0 <= float(value) <= LARGEST_SMOOTHING
 
 
 def _encode(encoding: Encoding, table: Table) -> Codes:

@@ -25,26 +25,24 @@ import numba
 import numpy as np
 from numba import types
 
-from robustq.kernel_types import (
+from robustq.kernels import (
     bool_vector,
     code_matrix,
     code_matrix_out,
     float_matrix,
-    float_matrix_out,
-    float_vector,
     float_vector_out,
     int_vector,
     int_vector_out,
+    kernel,
 )
 
-__all__ = ["COLUMNS", "read", "search"]
+__all__ = ["COLUMNS", "find_distinct", "rank", "search"]
 
 # What the tables of a ball hold for each probability p of the model.
 COLUMNS = ("p", "l", "l / p", "u", "u / p")
 P, L, L_RATE, U, U_RATE = range(5)
 
 LANES = 16
-READ = 8  # rows read at a time
 SMALL = 1e-150  # products are kept above this by taking their logarithm in time
 SAFE = 1e-250  # a product above this has not underflowed on the way
 FLOOR = 1e-300  # stands for 0 in a lower factor
@@ -55,15 +53,9 @@ HALLEY_ENOUGH, NEWTON_ENOUGH = 1e-4, 1e-7
 ROUNDING = 2.0**-53
 LARGEST_SHARE = 1.0 - 2.0**-53
 
-# Division by zero gives infinity, as in numpy; a check for it would keep loops from
-# running on several lanes at once. Only Python needs wrappers, and it calls none of these.
+# Only Python needs wrappers, and it calls none of these.
 _inner = numba.njit(nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
 _inlined = numba.njit(nogil=True, error_model="numpy", inline="always")
-
-
-def _outer(signature):
-    """Compile when this module is imported: so what is called must stand above."""
-    return numba.njit(signature, cache=True, nogil=True, error_model="numpy", no_cfunc_wrapper=True)
 
 
 # Reading rows
@@ -104,15 +96,6 @@ def _log(x):
     return math.log(x) if x > 0.0 else -math.inf
 
 
-@_inlined
-def _log_product(cells, prior, feature_probs, c):
-    product, total = prior, 0.0
-    for feature in range(len(cells)):
-        if cells[feature] >= 0:
-            product, total = _times(product, total, feature_probs[cells[feature] + c])
-    return total + _log(product)
-
-
 @_inner
 def _best_two(joint):
     best = 0
@@ -137,80 +120,48 @@ def _share(joint, best):
     return 1.0 / total
 
 
-@_outer(
+@kernel(
     types.int64(
-        *(code_matrix, float_vector, float_vector, int_vector, bool_vector),
-        *(int_vector_out, int_vector_out, code_matrix_out, float_matrix_out),
-        *(int_vector_out, int_vector_out, float_vector_out),
+        *(code_matrix, int_vector, bool_vector, types.int64),
+        *(int_vector_out, int_vector_out, int_vector_out, code_matrix_out),
     )
 )
-def read(
-    codes,
-    class_probs,
-    feature_probs,
-    offsets,
-    alone,
-    slots,
-    twins,
-    cells,
-    joint,
-    prediction,
-    runner_up,
-    probability,
-):
-    """Write what is needed to search, for rows that differ; return how many do.
+def find_distinct(codes, offsets, alone, classes, slots, twins, firsts, cells):
+    """Find the rows that differ, and where they stand in the table; return how many.
 
     Parameters
     ----------
     codes : (rows, features); negative where missing
-    class_probs, feature_probs, offsets : the model, see `models.naive_bayes`
+    offsets : where each feature begins in a table of probabilities, see `models.naive_bayes`
     alone : which features have a single category; no ball moves it
+    classes : how many classes there are
     slots : zeros, a power of two of them, at least twice as many as rows
-    twins : (rows,), written: for each row, which of the rows that differ it is
-    cells : (rows, features), written: where the rows that differ stand in `feature_probs`, −1
-        where the factor is constant
-    joint : (rows, classes), written: log p(c, f) of the rows that differ
-    prediction, runner_up, probability : (rows,), written, of the rows that differ
+    twins : (rows,), written: for each row, which of the distinct ones it is
+    firsts : (rows,), written: for each distinct row, the first row that is like it
+    cells : (rows, features), written: where the distinct rows stand in the table, −1 where the
+        factor is constant
     """
-    classes = len(class_probs)
     count = 0
     for row in range(codes.shape[0]):
         first = _first_equal(codes, row, slots)
         if first < row:
             twins[row] = twins[first]
             continue
-        twins[row] = count
+        twins[row], firsts[count] = count, row
         for feature in range(codes.shape[1]):
             code = codes[row, feature]
             free = code >= 0 and not alone[feature]
             cells[count, feature] = offsets[feature] + code * classes if free else -1
         count += 1
-    product = np.zeros((READ, classes))
-    for start in range(0, count, READ):
-        # A few rows at a time: their products do not wait for each other.
-        some = min(READ, count - start)
-        for i in range(some):
-            for c in range(classes):
-                product[i, c] = class_probs[c]
-        for feature in range(cells.shape[1]):
-            for i in range(some):
-                cell = cells[start + i, feature]
-                if cell >= 0:
-                    for c in range(classes):
-                        product[i, c] *= feature_probs[cell + c]
-        for i in range(some):
-            for c in range(classes):
-                # Products of probabilities only fall: one that is not tiny has never been.
-                if product[i, c] > SAFE:
-                    joint[start + i, c] = math.log(product[i, c])
-                else:
-                    joint[start + i, c] = _log_product(
-                        cells[start + i], class_probs[c], feature_probs, c
-                    )
-    for i in range(count):
-        prediction[i], runner_up[i] = _best_two(joint[i])
-        probability[i] = _share(joint[i], prediction[i])
     return count
+
+
+@kernel(types.void(float_matrix, int_vector_out, int_vector_out, float_vector_out))
+def rank(joint, prediction, runner_up, probability):
+    """Write the best two classes of each row, and the probability of the best."""
+    for row in range(joint.shape[0]):
+        prediction[row], runner_up[row] = _best_two(joint[row])
+        probability[row] = _share(joint[row], prediction[row])
 
 
 # Heights
@@ -329,6 +280,9 @@ def _next(h, slope, bend, x, low, high, patient):
 def _middle(low, high):
     if high == math.inf:
         return 2.0 * low + 1.0
+    if low == 0.0:
+        # Nothing is known of the magnitude.
+        return high * 2.0**-16
     # On a logarithmic scale while the ends are of different magnitude.
     if low > 0.0 and high > 4.0 * low:
         return math.sqrt(low) * math.sqrt(high)
@@ -507,7 +461,7 @@ def _product_above(x, cut, chi2, cells, i, c, table, prior, leading_prior):
     return product
 
 
-@_outer(
+@kernel(
     types.void(
         *(code_matrix, float_matrix, float_matrix, float_matrix),
         *(types.float64, types.float64, types.boolean, types.boolean),
@@ -522,7 +476,8 @@ def search(cells, joint, class_table, feature_table, cut, limit, keeps_zero, chi
 
     Parameters
     ----------
-    cells, joint : as `read` writes them
+    cells : as `find_distinct` writes them
+    joint : log p(c, f) for each row and class
     class_table, feature_table : (probabilities, `COLUMNS`)
     cut : what upper factors are cut off at
     limit : where x ends at the latest

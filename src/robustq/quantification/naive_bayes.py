@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from robustq.exceptions import UnsupportedError
 from robustq.perturbations import (
     ChiSquared,
     Epsilon,
@@ -62,7 +63,7 @@ class LinearBall:
         fall, rise = self.slopes(probs)
         if prior and self.chi2:
             fall, rise = np.zeros_like(probs), np.zeros_like(probs)
-        with np.errstate(divide="ignore", invalid="ignore"):
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             rates = [np.where(slope > 0.0, slope / probs, 0.0) for slope in (fall, rise)]
         return np.stack([probs, fall, rates[0], rise, rates[1]], axis=1)
 
@@ -124,10 +125,10 @@ def quantify(
 
 @dataclass(frozen=True)
 class _Rows:
-    """A block of rows without repetitions: see `_kernels.read`."""
+    """The rows of a block that differ from each other."""
 
     codes: Codes
-    twins: Indices
+    twins: Indices  # for each row of the block, which of these it is
     cells: Codes
     joint: Floats
     prediction: Indices
@@ -141,21 +142,20 @@ def _read(model: NaiveBayes, codes: Codes) -> _Rows:
     rows, features = codes.shape
     codes = np.ascontiguousarray(codes, dtype=np.int32)
     slots = np.zeros(1 << (2 * rows).bit_length(), dtype=np.int64)
-    twins, prediction, runner_up = (np.empty(rows, dtype=np.int64) for _ in range(3))
-    cells, probability = np.empty((rows, features), dtype=np.int32), np.empty(rows)
-    joint = np.empty((rows, len(model.class_probs)))
-    count = _kernels.read(
-        codes, model.class_probs, model.feature_probs, model.offsets, model.alone, slots, twins,
-        cells, joint, prediction, runner_up, probability,
-    )  # fmt: skip
+    twins, firsts = np.empty(rows, dtype=np.int64), np.empty(rows, dtype=np.int64)
+    cells = np.empty((rows, features), dtype=np.int32)
+    classes = len(model.class_probs)
+    count = _kernels.find_distinct(
+        codes, model.offsets, model.alone, classes, slots, twins, firsts, cells
+    )
     if count < rows:
-        # The first of each kind stands for all.
-        _, first = np.unique(twins, return_index=True)
-        codes = codes[first]
+        codes = codes[firsts[:count]]
+    joint = model.log_joint(codes)
+    found = Quantified.empty(0, count)
+    _kernels.rank(joint, found.prediction, found.runner_up, found.probability)
     return _Rows(
-        codes, twins, cells[:count], joint[:count], prediction[:count], runner_up[:count],
-        probability[:count],
-    )  # fmt: skip
+        codes, twins, cells[:count], joint, found.prediction, found.runner_up, found.probability
+    )
 
 
 def _solve(model: NaiveBayes, rows: _Rows, kind: type[Perturbation]) -> tuple[Floats, Indices]:
@@ -249,7 +249,14 @@ def margins(
     difference = np.zeros((len(codes), len(model.class_probs)))
     difference[rows, ahead] = np.exp(log_alpha - largest)
     difference[rows, behind] -= np.exp(log_beta - largest)
-    return ball.lower_expectation(model.class_probs, difference, delta)
+    margin = np.asarray(ball.lower_expectation(model.class_probs, difference, delta))
+    if margin.shape != delta.shape:
+        msg = (
+            f"{type(ball).__name__}.lower_expectation gave the shape {margin.shape} for "
+            f"{len(delta)} rows: it must give one number for each"
+        )
+        raise UnsupportedError(msg)
+    return margin
 
 
 def leads(model: NaiveBayes, codes: Codes, ahead: Indices, behind: Indices) -> Bools:
@@ -293,7 +300,7 @@ def _local_probabilities(model: NaiveBayes, codes: Codes, classes: Indices) -> t
 
     That is where f_i is missing, and where the feature has a single category.
     """
-    fixed = (codes < 0) | (np.array(model.cells.sizes) == 1)
+    fixed = (codes < 0) | model.alone
     cells = model.offsets + codes * np.int64(model.cells.classes) + classes[:, None]
     probs = model.feature_probs[np.where(fixed, 0, cells)] if len(model.feature_probs) else 1.0
     return np.where(fixed, 1.0, probs), fixed
@@ -310,6 +317,8 @@ def _expected_indicators(
     bounds = np.ones(codes.shape)
     for feature, size in enumerate(model.cells.sizes):
         seen = np.flatnonzero(codes[:, feature] >= 0)
+        if not len(seen):
+            continue
         masses = model.local_model(feature).T[classes[seen]]
         indicator = np.eye(size)[codes[seen, feature]]
         bounds[seen, feature] = expectation(masses, indicator, delta[seen])

@@ -1,23 +1,20 @@
 """Loops over the cells of a table."""
 
-import numba
 from numba import types
 
-from robustq.kernel_types import int_vector
+from robustq.kernels import code_matrix_out, int_vector, kernel
 
 from .codes import UNKNOWN
 
 __all__ = ["look_up"]
 
 
-@numba.njit(
+@kernel(
     types.void(
         types.Array(types.int64, 2, "A", readonly=True),
         *(int_vector, int_vector, types.Array(types.int32, 1, "C", readonly=True)),
-        types.Array(types.int32, 2, "C"),
-    ),
-    cache=True,
-    nogil=True,
+        code_matrix_out,
+    )
 )
 def look_up(values, starts, offsets, table, codes):
     """Write the code of each integer: column j's stand from offsets[j], for starts[j] upward."""

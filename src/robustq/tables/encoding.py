@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from numbers import Integral
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
     from .table import Column, Table
 
-__all__ = ["Binned", "Categorical", "Category", "Encoding"]
+__all__ = ["Binned", "Categorical", "Category", "Encoding", "is_missing"]
 
 # Integers that span at most this much are looked up in a table, others are searched for.
 LOOKUP_SPAN = 1 << 16
@@ -48,7 +49,14 @@ class Categorical:
             return self._encode_dictionary(values)
         if values.dtype == object:
             return self._encode_objects(values)
+        if values.dtype == np.uint64 or self._has_wide_integers:
+            # Where 64 bits with a sign do not hold everything, Python's integers do.
+            return self._encode_objects(values.astype(object))
         return self._encode_numbers(values)
+
+    @cached_property
+    def _has_wide_integers(self) -> bool:
+        return any(isinstance(c, int) and not -(2**63) <= c < 2**63 for c in self.categories)
 
     def _encode_dictionary(self, values: pa.DictionaryArray) -> Codes:
         lookup = self._encode_objects(as_objects(values.dictionary.to_pylist()))
@@ -60,7 +68,7 @@ class Categorical:
     def _encode_objects(self, values: np.ndarray[Any, Any]) -> Codes:
         code = self.positions
         found = (
-            MISSING if _is_missing(value) else code.get(_canonical(value), UNKNOWN)
+            MISSING if is_missing(value) else code.get(_canonical(value), UNKNOWN)
             for value in values
         )
         return np.fromiter(found, dtype=np.int32, count=len(values))
@@ -68,8 +76,6 @@ class Categorical:
     def _encode_numbers(self, values: np.ndarray[Any, Any]) -> Codes:
         if values.dtype.kind in "biu" and self.lookup is not None:
             start, table = self.lookup
-            if values.dtype == np.uint64:
-                values = np.minimum(values, np.uint64(np.iinfo(np.int64).max))
             values = values.astype(np.int64, copy=False)
             # The table has a border of unknowns on both sides, for all that lies outside.
             position = np.clip(values, start, start + len(table) - 1) - start
@@ -118,7 +124,7 @@ class Binned:
     @property
     def categories(self) -> tuple[Category, ...]:
         """The bins, as text."""
-        ends = [f"{edge:.6g}" for edge in self.edges]
+        ends = [repr(edge) for edge in self.edges]
         starts, stops = ["-inf", *ends], [*ends, "inf"]
         return tuple(
             f"({a}, {b}{')' if b == 'inf' else ']'}" for a, b in zip(starts, stops, strict=True)
@@ -138,9 +144,9 @@ def learn_categories(column: Column, name: str, label: str) -> Categorical:
         used = values.dictionary.take(pc.unique(values.indices.drop_null()))
         values = as_objects(used.to_pylist())
     if values.dtype == object:
-        found = {_canonical(value): value for value in values if not _is_missing(value)}
+        found = {_canonical(value, label) for value in values if not is_missing(value)}
         return Categorical(name, tuple(sorted(found, key=_sort_key)))
-    return Categorical(name, tuple(_unique_numbers(values)))
+    return Categorical(name, tuple(_unique_numbers(values, label)))
 
 
 def learn_bins(column: Column, name: str, label: str, bins: int, weights: Floats) -> Binned:
@@ -182,7 +188,7 @@ def as_numbers(column: Column, label: str) -> Floats:
         if isinstance(column, pa.Array):
             numbers = column.cast(pa.float64()).to_numpy(zero_copy_only=False)
         elif column.dtype == object:
-            numbers = np.array([np.nan if _is_missing(v) else float(v) for v in column])
+            numbers = np.array([np.nan if is_missing(v) else float(v) for v in column])
         else:
             numbers = column.astype(np.float64)
     except (pa.ArrowException, TypeError, ValueError) as error:
@@ -197,7 +203,7 @@ def as_numbers(column: Column, label: str) -> Floats:
 
 
 def _objects_are_numeric(column: np.ndarray[Any, Any]) -> bool:
-    present = [value for value in column if not _is_missing(value)]
+    present = [value for value in column if not is_missing(value)]
     if not any(isinstance(value, (float, np.floating)) for value in present):
         return False
     if not all(isinstance(value, (int, float, np.number)) for value in present):
@@ -238,7 +244,8 @@ def _no_category(label: str, kind: object) -> str:
     return f"{label} is of type {kind}: make it text, integers or floats, or drop it"
 
 
-def _is_missing(value: object) -> bool:
+def is_missing(value: object) -> bool:
+    """Tell whether a value stands for none: None, NaN, NaT or pandas' NA."""
     # NaN, NaT and pandas' NA differ from themselves, or will not say.
     if value is None:
         return True
@@ -252,7 +259,7 @@ def _missing_numbers(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     return np.isnan(values) if values.dtype.kind == "f" else np.zeros(len(values), dtype=bool)
 
 
-def _canonical(value: Any) -> Category:
+def _canonical(value: Any, label: str = "a column") -> Category:
     """Return the plain value that stands for all its equals: 2 for 2.0 and numpy's 2."""
     if isinstance(value, (str, bool, int)) and not isinstance(value, np.generic):
         return value
@@ -260,9 +267,9 @@ def _canonical(value: Any) -> Category:
         value = value.item()
     if isinstance(value, float) and value.is_integer():
         return int(value)
-    if isinstance(value, (str, bool, int, float)):
+    if isinstance(value, (str, bool, int)) or (isinstance(value, float) and np.isfinite(value)):
         return value
-    msg = f"argument must be a string or a number to be a category, got {value!r}"
+    msg = f"{label}: argument must be a string or a number to be a category, got {value!r}"
     raise InputError(msg)
 
 
@@ -270,14 +277,14 @@ def _sort_key(category: Category) -> tuple[bool, Any]:
     return isinstance(category, str), category
 
 
-def _unique_numbers(values: np.ndarray[Any, Any]) -> Sequence[Category]:
+def _unique_numbers(values: np.ndarray[Any, Any], label: str) -> Sequence[Category]:
     if values.dtype.kind == "f":
         present = np.unique(values[~np.isnan(values)])
-        return [_canonical(value) for value in present]
+        return [_canonical(value, label) for value in present]
     if values.dtype.kind == "b":
         return np.unique(values).tolist()
     low, high = int(values.min()), int(values.max())
-    if high - low > LOOKUP_SPAN:
+    if high - low > LOOKUP_SPAN or not -(2**62) < low <= high < 2**62:
         return np.unique(values).tolist()
     seen = np.zeros(high - low + 1, dtype=bool)
     seen[values - low] = True
@@ -328,9 +335,7 @@ class Encoding:
         columns: list[Categorical | Binned] = []
         counted = np.flatnonzero(weights)
         for index in range(table.width):
-            column, label = table.column(index), table.label(index)
-            if len(counted) < table.rows:
-                column = column.take(counted)
+            column, label = _take(table.column(index), counted), table.label(index)
             name = table.names[index] if table.names else str(index)
             inferred = index not in as_category and is_numeric(column, label)
             if index in as_number or inferred:
@@ -392,7 +397,7 @@ class Encoding:
         """Raise for the first cell that holds a value never seen in training."""
         row, index = (int(i) for i in np.argwhere(unknown)[0])
         column = table.column(index)
-        value = column[row].as_py() if isinstance(column, pa.Array) else column[row]
+        value = column[row].as_py() if isinstance(column, pa.Array) else column.tolist()[row]
         known = [repr(category) for category in self.columns[index].categories[:10]]
         more = ", …" if len(self.columns[index].categories) > len(known) else ""
         msg = (
@@ -402,16 +407,18 @@ class Encoding:
         )
         raise InputError(msg)
 
-    def grow(self, table: Table) -> Encoding:
+    def grow(self, table: Table, weights: Floats) -> Encoding:
         """Return an encoding that knows the categories of this table too.
 
-        New categories come after the old ones, whose codes stay; bins stay.
+        Rows of weight 0 teach nothing. New categories come after the old ones, whose codes stay;
+        bins stay.
         """
         columns: list[Categorical | Binned] = []
         for index, column in enumerate(self.columns):
             if isinstance(column, Categorical):
                 label = table.label(index)
-                seen = learn_categories(table.column(index), column.name, label).categories
+                values = _take(table.column(index), np.flatnonzero(weights))
+                seen = learn_categories(values, column.name, label).categories
                 new = tuple(c for c in seen if c not in column.positions)
                 columns.append(Categorical(column.name, column.categories + new))
             else:
@@ -419,12 +426,19 @@ class Encoding:
         return Encoding(tuple(columns), self.named)
 
 
+def _take(column: Column, rows: Indices) -> Column:
+    return column if len(rows) == len(column) else column.take(rows)
+
+
 def _positions(table: Table, columns: Sequence[str | int], option: str) -> set[int]:
+    if isinstance(columns, str) or not hasattr(columns, "__iter__"):
+        msg = f"{option} must be a list of columns, got {columns!r}"
+        raise InputError(msg)
     found = set()
     for column in columns:
         if isinstance(column, str) and table.names and column in table.names:
             found.add(table.names.index(column))
-        elif not isinstance(column, str) and 0 <= column < table.width:
+        elif isinstance(column, Integral) and 0 <= column < table.width:
             found.add(int(column))
         else:
             msg = f"{option} names {column!r}, which is no column of the table"

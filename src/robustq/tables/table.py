@@ -8,6 +8,7 @@ numpy columns.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Integral
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import narwhals as nw
@@ -33,10 +34,14 @@ class Table:
     source : narwhals.DataFrame or ndarray
         What was given; columns are made of it when they are asked for.
     names : tuple of str, or None
+        Whole numbers as names become text.
+    order : tuple of int, or None
+        Which columns of the source these are; all of them by default.
     """
 
     source: nw.DataFrame[Any] | np.ndarray[Any, Any]
     names: tuple[str, ...] | None
+    order: tuple[int, ...] | None = None
 
     @classmethod
     def read(cls, given: object) -> Table:
@@ -47,6 +52,12 @@ class Table:
         InputError
             If it is none of these, or has no rows or no columns.
         """
+        if nw.dependencies.is_into_series(given):
+            msg = (
+                "Expected 2D array, got 1D array instead: X is a single column; make it a table, "
+                "as in frame[['name']]"
+            )
+            raise InputError(msg)
         table = _from_frame(given) if is_frame(given) else _from_array(given)
         _require_content(table)
         return table
@@ -59,7 +70,7 @@ class Table:
     @property
     def width(self) -> int:
         """The number of columns."""
-        return self.source.shape[1]
+        return self.source.shape[1] if self.order is None else len(self.order)
 
     @property
     def holds_int64(self) -> bool:
@@ -70,7 +81,8 @@ class Table:
         """Return a column: of Arrow or, if it holds plain numbers or objects, of numpy."""
         if isinstance(self.source, np.ndarray):
             return self.source[:, index]
-        return _as_column(self.source[:, index], self.label(index))
+        position = index if self.order is None else self.order[index]
+        return _as_column(self.source[:, position], self.label(index))
 
     def select(self, names: Sequence[str]) -> Table:
         """Return the columns of these names, in this order; others are ignored.
@@ -88,14 +100,12 @@ class Table:
                 f"it has {_list(have)}"
             )
             raise InputError(msg)
-        if have == tuple(names):
-            return self
-        assert isinstance(self.source, nw.DataFrame)  # noqa: S101 (arrays have no names)
-        return Table(self.source.select(names), tuple(names))
+        position = {name: index for index, name in enumerate(have)}
+        return Table(self.source, tuple(names), tuple(position[name] for name in names))
 
     def slice(self, rows: slice) -> Table:
         """Return some of the rows."""
-        return Table(self.source[rows], self.names)
+        return Table(self.source[rows], self.names, self.order)
 
     def label(self, index: int) -> str:
         """Return how to speak of a column: by its name, or by its position."""
@@ -119,15 +129,16 @@ def _require_content(table: Table) -> None:
 
 
 def _from_frame(given: Any) -> Table:
-    if not nw.dependencies.is_into_dataframe(given):
-        given = pa.table(given)
     try:
+        if not nw.dependencies.is_into_dataframe(given):
+            given = pa.table(given)
         frame = nw.from_native(given, eager_only=True)
-        names = list(frame.columns)
-    except nw.exceptions.NarwhalsError as error:
+        names: list[Any] = list(frame.columns)
+    except (nw.exceptions.NarwhalsError, pa.ArrowException) as error:
         raise InputError(str(error)) from error
-    named = all(isinstance(name, str) for name in names)
-    return Table(frame, tuple(names) if named else None)
+    # Files without a header come with numbers for names: they tell columns apart as well.
+    named = any(all(isinstance(name, kind) for name in names) for kind in (str, Integral))
+    return Table(frame, tuple(str(name) for name in names) if named else None)
 
 
 def _as_column(series: nw.Series[Any], label: str) -> Column:
@@ -167,6 +178,8 @@ def _as_2d(source: object) -> np.ndarray[Any, Any]:
     if isinstance(source, (list, tuple)):
         # Through objects: numpy would turn a mix of numbers and text into text.
         source = _narrow(np.asarray(source, dtype=object))
+    if isinstance(source, np.ma.MaskedArray):
+        source = np.where(np.ma.getmaskarray(source), None, source.data)
     try:
         array = np.asarray(source)
     except (TypeError, ValueError) as error:

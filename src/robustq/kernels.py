@@ -1,8 +1,9 @@
-"""The types of what kernels take, for their signatures.
+"""How kernels are compiled, and the types of what they take.
 
 Inputs are read-only, because a model may be a memory-mapped file; outputs are not.
 """
 
+import numba
 from numba import types
 
 __all__ = [
@@ -15,6 +16,7 @@ __all__ = [
     "float_vector_out",
     "int_vector",
     "int_vector_out",
+    "kernel",
 ]
 
 code_matrix = types.Array(types.int32, 2, "C", readonly=True)
@@ -27,3 +29,21 @@ code_matrix_out = types.Array(types.int32, 2, "C")
 int_vector_out = types.Array(types.int64, 1, "C")
 float_vector_out = types.Array(types.float64, 1, "C")
 float_matrix_out = types.Array(types.float64, 2, "C")
+
+
+def kernel(signature):
+    """Compile a function for one signature, and keep it on disk where there is a place for it.
+
+    Division by zero gives infinity, as in numpy; a check for it would keep loops from
+    running on several lanes at once.
+    """
+
+    def compile_kernel(function):
+        options = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
+        try:
+            return numba.njit(signature, cache=True, **options)(function)
+        except RuntimeError:
+            # Neither beside the package nor at home may anything be written.
+            return numba.njit(signature, **options)(function)
+
+    return compile_kernel
