@@ -39,6 +39,5 @@ class Limits:
             table.add_column(header, justify="left" if column == 0 else "right")
         for row in self.rows:
             table.add_row(*row)
-        console = Console()
         # Tables are for reading, in a log too: rather a long line than a broken one.
-        console.print(table, width=max(console.width, 110), no_wrap=True)
+        Console(width=max(Console().width, 110)).print(table)

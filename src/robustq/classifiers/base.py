@@ -29,7 +29,7 @@ __all__ = ["DEFAULT_PERTURBATIONS", "GenerativeClassifier", "NotFittedError"]
 
 DEFAULT_PERTURBATIONS = ("epsilon", "tv", "chi2")
 
-BLOCK_ROWS = 1 << 14
+BLOCK_ROWS = 1 << 13
 # The general path holds a few arrays of (rows, classes, features) at a time.
 GENERAL_BLOCK_CELLS = 1 << 20
 

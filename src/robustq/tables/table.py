@@ -179,7 +179,8 @@ def _as_2d(source: object) -> np.ndarray[Any, Any]:
         # Through objects: numpy would turn a mix of numbers and text into text.
         source = _narrow(np.asarray(source, dtype=object))
     if isinstance(source, np.ma.MaskedArray):
-        source = np.where(np.ma.getmaskarray(source), None, source.data)
+        gaps, source = np.ma.getmaskarray(source), source.data.astype(object)
+        source[gaps] = None
     try:
         array = np.asarray(source)
     except (TypeError, ValueError) as error:
