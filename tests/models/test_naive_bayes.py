@@ -1,0 +1,79 @@
+"""Counting, estimating and multiplying."""
+
+import numpy as np
+import pytest
+
+from robustq.models.naive_bayes import FOLDS, Counts, _stratify
+
+SIZES = (3, 1, 2)
+
+
+@pytest.fixture
+def rows():
+    rng = np.random.default_rng(0)
+    codes = np.stack([rng.integers(-1, size, 200) for size in SIZES], axis=1).astype(np.int32)
+    return codes, rng.integers(0, 4, 200), rng.uniform(0, 2, 200)
+
+
+def test_counts_are_sums_of_weights(rows):
+    codes, labels, weights = rows
+    counts = Counts.of(codes, labels, weights, SIZES, 4)
+    np.testing.assert_allclose(counts.classes, [weights[labels == c].sum() for c in range(4)])
+    for feature, size in enumerate(SIZES):
+        for code in range(size):
+            for c in range(4):
+                chosen = (codes[:, feature] == code) & (labels == c)
+                cell = counts.cells.feature(counts.values, feature)[code, c]
+                assert cell == pytest.approx(weights[chosen].sum())
+
+
+def test_what_is_taken_away_can_be_put_back(rows):
+    codes, labels, weights = rows
+    whole = Counts.of(codes, labels, weights, SIZES, 4)
+    part = Counts.of(codes[:50], labels[:50], weights[:50], SIZES, 4)
+    again = (whole - part) + part
+    np.testing.assert_allclose(again.values, whole.values)
+    np.testing.assert_allclose(again.classes, whole.classes)
+
+
+def test_room_for_more_categories_changes_no_count(rows):
+    codes, labels, weights = rows
+    counts = Counts.of(codes, labels, weights, SIZES, 4)
+    wider = counts.resize((5, 1, 2))
+    np.testing.assert_array_equal(
+        wider.cells.feature(wider.values, 0),
+        np.vstack([counts.cells.feature(counts.values, 0), np.zeros((2, 4))]),
+    )
+    np.testing.assert_array_equal(
+        wider.cells.feature(wider.values, 2), counts.cells.feature(counts.values, 2)
+    )
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.5])
+def test_estimates_sum_to_one_even_of_nothing(rows, smoothing):
+    codes, labels, weights = rows
+    counts = Counts.of(codes[labels < 2], labels[labels < 2], weights[labels < 2], SIZES, 4)
+    model = counts.estimate(smoothing)
+    for feature, size in enumerate(SIZES):
+        local = model.local_model(feature)
+        np.testing.assert_allclose(local.sum(axis=0), 1)
+        np.testing.assert_allclose(local[:, 3], 1 / size)  # a class never seen
+    assert model.class_probs[3] == 0
+
+
+def test_the_joint_is_the_product(rows):
+    codes, labels, weights = rows
+    model = Counts.of(codes, labels, weights, SIZES, 4).estimate(1.0)
+    joint = model.log_joint(codes)
+    for row in range(len(codes)):
+        factors = [model.local_model(i)[code] for i, code in enumerate(codes[row]) if code >= 0]
+        expected = np.prod([model.class_probs, *factors], axis=0)
+        np.testing.assert_allclose(joint[row], np.log(expected), rtol=1e-13)
+
+
+def test_folds_are_balanced_in_every_class():
+    labels = np.repeat([0, 1, 2], [50, 23, 7])
+    folds = _stratify(labels, np.random.default_rng(1))
+    for c in range(3):
+        sizes = np.bincount(folds[labels == c], minlength=FOLDS)
+        assert np.ptp(sizes) <= 1
