@@ -10,7 +10,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 import robustq
 from robustq import NaiveBayesClassifier, RobustqError, UnsupportedError
-from robustq.perturbations import get
+from robustq.perturbations import Domain, Perturbation, get
 
 from .test_naive_bayes import weather
 
@@ -45,6 +45,30 @@ def test_a_pipeline_is_seen_through():
 def test_other_models_have_no_robustness():
     with pytest.raises(UnsupportedError, match="LogisticRegression has no robustness"):
         robustq.robustness(LogisticRegression(), FRAME)
+
+
+class Half(Perturbation):
+    """Total variation at half the pace, given by its lower expectation alone."""
+
+    domain = Domain(2.0, closed=True)
+
+    def lower_expectation(self, q, f, delta):
+        q, f, delta = self.check(q, f, delta)
+        return get("tv").lower_expectation(q, f, delta / 2)
+
+
+def test_a_ball_of_ones_own_works_from_end_to_end():
+    expected = MODEL.robustness(FRAME, "tv")
+    np.testing.assert_allclose(robustq.robustness(MODEL, FRAME, Half()), 2 * expected, rtol=1e-9)
+    assessment = robustq.assess(MODEL, FRAME, [Half(), "tv"])
+    np.testing.assert_array_equal(assessment.tipping_class["half"], assessment.tipping_class["tv"])
+    below, above = expected * 2 * (1 - 1e-6), expected * 2 * (1 + 1e-6)
+    assert robustq.is_robust(MODEL, FRAME, Half(), below).all()
+    assert not robustq.is_robust(MODEL, FRAME, Half(), above).any()
+    np.testing.assert_array_equal(
+        robustq.credal_predict(MODEL, FRAME, Half(), 0.1),
+        robustq.credal_predict(MODEL, FRAME, "tv", 0.05),
+    )
 
 
 def test_an_unfitted_pipeline_says_so():
