@@ -42,7 +42,7 @@ __all__ = ["COLUMNS", "find_distinct", "rank", "search"]
 COLUMNS = ("p", "l", "l / p", "u", "u / p")
 P, L, L_RATE, U, U_RATE = range(5)
 
-LANES = 16
+LANES = 32
 SMALL = 1e-150  # products are kept above this by taking their logarithm in time
 SAFE = 1e-250  # a product above this has not underflowed on the way
 FLOOR = 1e-300  # stands for 0 in a lower factor
