@@ -67,8 +67,8 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):
         """Return predictions and their robustness."""
 
     @abstractmethod
-    def _leads(self, codes: Codes, ahead: Indices, behind: Indices) -> Bools:
-        """Tell for each row whether p(ahead, f) > p(behind, f), exactly."""
+    def _leads(self, codes: Codes, joint: Floats, ahead: Indices, behind: Indices) -> Bools:
+        """Tell for each row whether p(ahead, f) > p(behind, f), exactly; `joint` is of the rows."""
 
     @abstractmethod
     def _margins(
@@ -274,7 +274,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):
         for first, second in itertools.combinations(range(joint.shape[1]), 2):
             ahead, behind = order[:, first], order[:, second]
             rows = np.flatnonzero(maximal[np.arange(len(codes)), behind])
-            rows = rows[self._leads(codes[rows], ahead[rows], behind[rows])]
+            rows = rows[self._leads(codes[rows], joint[rows], ahead[rows], behind[rows])]
             margin = self._margins(codes[rows], ahead[rows], behind[rows], ball, delta[rows])
             maximal[rows, behind[rows]] = margin <= 0.0
         if self._has_kernel(ball):

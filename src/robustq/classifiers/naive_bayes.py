@@ -204,8 +204,8 @@ class NaiveBayesClassifier(GenerativeClassifier):
     def _quantify(self, codes: Codes, balls: Sequence[Perturbation]) -> Quantified:
         return quantification.quantify(self.model_, codes, balls)
 
-    def _leads(self, codes: Codes, ahead: Indices, behind: Indices) -> Bools:
-        return quantification.leads(self.model_, codes, ahead, behind)
+    def _leads(self, codes: Codes, joint: Floats, ahead: Indices, behind: Indices) -> Bools:
+        return quantification.leads(self.model_, codes, joint, ahead, behind)
 
     def _margins(
         self, codes: Codes, ahead: Indices, behind: Indices, ball: Perturbation, delta: Floats

@@ -44,7 +44,7 @@ class Cells:
         return flat[start:stop].reshape(-1, self.classes)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class NaiveBayes:
     """The parameters of the model, as flat arrays.
 
@@ -64,10 +64,10 @@ class NaiveBayes:
         """Return p(category | class) of one feature, (categories, classes)."""
         return self.cells.feature(self.feature_probs, feature)
 
-    @cached_property
+    @property
     def offsets(self) -> Indices:
         """Where the cells of each feature begin."""
-        return np.ascontiguousarray(self.cells.offsets[:-1])
+        return self.cells.offsets[:-1]
 
     @cached_property
     def alone(self) -> Bools:
@@ -109,9 +109,8 @@ class Counts:
 
         cells = Cells(tuple(sizes), classes)
         values = np.zeros(cells.offsets[-1])
-        offsets = np.ascontiguousarray(cells.offsets[:-1])
         codes = np.ascontiguousarray(codes, dtype=np.int32)
-        _kernels.count(codes, labels, weights, offsets, classes, values)
+        _kernels.count(codes, labels, weights, cells.offsets[:-1], classes, values)
         per_class = np.bincount(labels, weights, minlength=classes).astype(np.float64)
         return cls(per_class, values, cells)
 

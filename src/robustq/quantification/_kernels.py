@@ -284,7 +284,7 @@ def _middle(low, high):
         # Nothing is known of the magnitude.
         return high * 2.0**-16
     # On a logarithmic scale while the ends are of different magnitude.
-    if low > 0.0 and high > 4.0 * low:
+    if high > 4.0 * low:
         return math.sqrt(low) * math.sqrt(high)
     return 0.5 * (low + high)
 

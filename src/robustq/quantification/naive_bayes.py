@@ -7,6 +7,7 @@ import operator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Literal
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -95,6 +96,11 @@ FAST: dict[type[Perturbation], LinearBall] = {
 }
 
 
+_TABLES: WeakKeyDictionary[NaiveBayes, dict[type[Perturbation], tuple[Floats, Floats]]] = (
+    WeakKeyDictionary()
+)
+
+
 def quantify(
     model: NaiveBayes, codes: Codes, balls: Sequence[Perturbation], *, general: bool = False
 ) -> Quantified:
@@ -108,14 +114,11 @@ def quantify(
     general : bool
         Whether to use the general path also where there is a kernel.
     """
+    from . import _kernels  # noqa: PLC0415 (numba is imported when it is needed)
+
     rows = _read(model, codes)
-    found = Quantified(
-        rows.prediction,
-        rows.runner_up,
-        rows.probability,
-        np.empty((len(balls), len(rows.codes))),
-        np.empty((len(balls), len(rows.codes)), dtype=np.int64),
-    )
+    found = Quantified.empty(len(balls), len(rows.codes))
+    _kernels.rank(rows.joint, found.prediction, found.runner_up, found.probability)
     for index, ball in enumerate(balls):
         fast = type(ball) in FAST and not general
         answer = _solve(model, rows, type(ball)) if fast else _search(model, rows, ball)
@@ -131,9 +134,6 @@ class _Rows:
     twins: Indices  # for each row of the block, which of these it is
     cells: Codes
     joint: Floats
-    prediction: Indices
-    runner_up: Indices
-    probability: Floats
 
 
 def _read(model: NaiveBayes, codes: Codes) -> _Rows:
@@ -150,12 +150,7 @@ def _read(model: NaiveBayes, codes: Codes) -> _Rows:
     )
     if count < rows:
         codes = codes[firsts[:count]]
-    joint = model.log_joint(codes)
-    found = Quantified.empty(0, count)
-    _kernels.rank(joint, found.prediction, found.runner_up, found.probability)
-    return _Rows(
-        codes, twins, cells[:count], joint, found.prediction, found.runner_up, found.probability
-    )
+    return _Rows(codes, twins, cells[:count], model.log_joint(codes))
 
 
 def _solve(model: NaiveBayes, rows: _Rows, kind: type[Perturbation]) -> tuple[Floats, Indices]:
@@ -163,12 +158,13 @@ def _solve(model: NaiveBayes, rows: _Rows, kind: type[Perturbation]) -> tuple[Fl
     from . import _kernels  # noqa: PLC0415 (numba is imported when it is needed)
 
     ball = FAST[kind]
+    class_table, feature_table = _tables(model, kind)
     x, tipping = np.empty(len(rows.cells)), np.empty(len(rows.cells), dtype=np.int64)
     _kernels.search(
         rows.cells,
         rows.joint,
-        ball.table(model.class_probs, prior=True),
-        ball.table(model.feature_probs, prior=False),
+        class_table,
+        feature_table,
         ball.cut,
         ball.limit,
         ball.keeps_zero,
@@ -177,6 +173,18 @@ def _solve(model: NaiveBayes, rows: _Rows, kind: type[Perturbation]) -> tuple[Fl
         tipping,
     )
     return ball.size(x), tipping
+
+
+def _tables(model: NaiveBayes, kind: type[Perturbation]) -> tuple[Floats, Floats]:
+    """Return the tables of a ball, made once per model: blocks are many, tables may be large."""
+    made = _TABLES.setdefault(model, {})
+    if kind not in made:
+        ball = FAST[kind]
+        made[kind] = (
+            ball.table(model.class_probs, prior=True),
+            ball.table(model.feature_probs, prior=False),
+        )
+    return made[kind]
 
 
 def _search(model: NaiveBayes, rows: _Rows, ball: Perturbation) -> tuple[Floats, Indices]:
@@ -191,11 +199,12 @@ def _search(model: NaiveBayes, rows: _Rows, ball: Perturbation) -> tuple[Floats,
     open_rows = np.flatnonzero(plain > 0.0)
     if classes == 1 or not len(open_rows):
         return robustness, tipping
-    rivals = _others(rows.prediction[open_rows], classes)
+    prediction = rows.joint.argmax(axis=1)
+    rivals = _others(prediction[open_rows], classes)
 
     def margin_of_each(which: Indices, delta: Floats) -> Floats:
         pick = open_rows[which]
-        ahead = np.repeat(rows.prediction[pick], classes - 1)
+        ahead = np.repeat(prediction[pick], classes - 1)
         behind = rivals[which].ravel()
         repeated = np.repeat(rows.codes[pick], classes - 1, axis=0)
         size = np.repeat(delta, classes - 1)
@@ -259,9 +268,9 @@ def margins(
     return margin
 
 
-def leads(model: NaiveBayes, codes: Codes, ahead: Indices, behind: Indices) -> Bools:
+def leads(model: NaiveBayes, codes: Codes, joint: Floats, ahead: Indices, behind: Indices) -> Bools:
     """Tell for each row whether p(ahead, f) > p(behind, f), in exact arithmetic if need be."""
-    joint, rows = model.log_joint(codes), np.arange(len(codes))
+    rows = np.arange(len(codes))
     with np.errstate(invalid="ignore"):
         gap = joint[rows, ahead] - joint[rows, behind]
     leading = gap > 0.0
