@@ -157,7 +157,7 @@ def test_kinds_can_be_overridden():
 def test_floats_are_binned_at_quantiles():
     numbers = np.arange(1000.0).reshape(-1, 1) / 7
     model = NaiveBayesClassifier(n_bins=4).fit(numbers, np.arange(1000) % 2)
-    counts = np.bincount(model.encoding_.encode(Table.read(numbers))[:, 0])
+    counts = np.bincount(model.encoding_.encode(Table.read(numbers)).codes[:, 0])
     assert counts.tolist() == [250, 250, 250, 250]
     assert model.predict(np.array([[-1e300], [1e300]])).shape == (2,)
 
@@ -383,7 +383,7 @@ def test_cross_validation_picks_the_smoothing_that_refitting_would_pick():
 
 def _refitted_scores(model, frame, y):
     """Cross-validate by hand with the folds and the encoding of the model, refitting each time."""
-    codes = model.encoding_.encode(Table.read(frame))
+    codes = model.encoding_.encode(Table.read(frame)).codes
     _, labels = np.unique(y, return_inverse=True)
     seed = np.random.RandomState(3).randint(2**31)
     folds = _stratify(labels, np.random.default_rng(seed))
@@ -559,7 +559,7 @@ def test_a_tie_is_not_robust_whatever_rounding_says():
 def test_credal_predictions_are_maximal():
     frame, y = weather()
     model = NaiveBayesClassifier().fit(frame, y)
-    codes = model.encoding_.encode(Table.read(frame))
+    codes = model.encoding_.encode(Table.read(frame)).codes
     for name, delta in (("tv", 0.02), ("chi2", 0.05), ("odds_ratio", 0.2)):
         beaten = np.zeros((ROWS, 3), dtype=bool)
         for first, second in itertools.permutations(range(3), 2):

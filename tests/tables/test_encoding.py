@@ -17,7 +17,7 @@ def learn(source, **options):
 
 
 def codes(encoding, source):
-    return encoding.encode(encoding.arrange(Table.read(source), "the model"))[:, 0].tolist()
+    return encoding.encode(encoding.arrange(Table.read(source), "the model")).codes[:, 0].tolist()
 
 
 @pytest.mark.parametrize("kind", ["int8", "uint8", "int16", "int32", "int64", "uint64"])
@@ -157,7 +157,7 @@ def test_columns_named_by_numbers_are_matched_too():
     encoding = learn(pd.DataFrame([["a", "x"], ["b", "y"]]))
     turned = pd.DataFrame({1: ["x"], 0: ["b"]})
     table = encoding.arrange(Table.read(turned), "the model")
-    assert encoding.encode(table).tolist() == [[1, 0]]
+    assert encoding.encode(table).codes.tolist() == [[1, 0]]
 
 
 def test_masked_cells_are_missing():

@@ -16,16 +16,16 @@ from robustq.exceptions import InputError, RobustqError, UnknownValueWarning
 from robustq.perturbations import Perturbation, get
 from robustq.quantification.assessment import Assessment
 from robustq.quantification.quantified import Quantified
-from robustq.tables import UNKNOWN, Encoding, Table
+from robustq.tables import UNKNOWN, Encoding, Rows, Table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from numpy.typing import ArrayLike
 
-    from robustq.arrays import Bools, Codes, Floats, Indices
+    from robustq.arrays import Bools, Floats, Indices
 
-__all__ = ["DEFAULT_PERTURBATIONS", "GenerativeClassifier", "NotFittedError"]
+__all__ = ["DEFAULT_PERTURBATIONS", "GenerativeClassifier", "NotFittedError", "encode"]
 
 DEFAULT_PERTURBATIONS = ("epsilon", "tv", "chi2")
 
@@ -59,22 +59,26 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):
     # What a family gives
 
     @abstractmethod
-    def _log_joint(self, codes: Codes) -> Floats:
+    def _log_joint(self, rows: Rows) -> Floats:
         """Return log p(c, f), (rows, classes)."""
 
     @abstractmethod
-    def _quantify(self, codes: Codes, balls: Sequence[Perturbation]) -> Quantified:
+    def _quantify(self, rows: Rows, balls: Sequence[Perturbation]) -> Quantified:
         """Return predictions and their robustness."""
 
     @abstractmethod
-    def _leads(self, codes: Codes, joint: Floats, ahead: Indices, behind: Indices) -> Bools:
+    def _leads(self, rows: Rows, joint: Floats, ahead: Indices, behind: Indices) -> Bools:
         """Tell for each row whether p(ahead, f) > p(behind, f), exactly; `joint` is of the rows."""
 
     @abstractmethod
     def _margins(
-        self, codes: Codes, ahead: Indices, behind: Indices, ball: Perturbation, delta: Floats
+        self, rows: Rows, ahead: Indices, behind: Indices, ball: Perturbation, delta: Floats
     ) -> Floats:
         """Return a number with the sign of E̲[(1_ahead − 1_behind) 1_f]."""
+
+    @abstractmethod
+    def _by_frequency(self) -> Indices:
+        """Return the classes, the most frequent one first."""
 
     # Predictions
 
@@ -103,7 +107,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):
         ndarray of shape (rows, classes)
             Where p(f) = 0 all classes are equally likely.
         """
-        return self._map(X, lambda codes: _condition(self._log_joint(codes)))
+        return self._map(X, lambda rows: _condition(self._log_joint(rows)))
 
     def predict_proba(self, X: Any) -> Floats:
         """Return p(c | f) for each row and class.
@@ -117,10 +121,12 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):
         ndarray of shape (rows, classes)
             Where p(f) = 0 all classes are equally likely.
         """
-        return self._map(X, lambda codes: np.exp(_condition(self._log_joint(codes))))
+        return self._map(X, lambda rows: np.exp(_condition(self._log_joint(rows))))
 
     def predict(self, X: Any) -> np.ndarray[Any, Any]:
         """Return the most probable label for each row; the first of those that tie.
+
+        A row of probability 0 under every class gets the most frequent label.
 
         Parameters
         ----------
@@ -130,8 +136,12 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):
         -------
         ndarray of shape (rows,)
         """
-        best = self._map(X, lambda codes: self._log_joint(codes).argmax(axis=1), dtype=np.intp)
+        best = self._map(X, lambda rows: self._find_best(self._log_joint(rows)), dtype=np.intp)
         return self.classes_[best]
+
+    def _find_best(self, joint: Floats) -> Indices:
+        impossible = np.isneginf(joint.max(axis=1))
+        return np.where(impossible, self._by_frequency()[0], joint.argmax(axis=1))
 
     # Robustness
 
@@ -152,7 +162,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):
         ball = get(perturbation)
         return self._map(
             X,
-            lambda codes: self._quantify(codes, [ball]).robustness[0],
+            lambda rows: self._quantify(rows, [ball]).robustness[0],
             block_rows=self._block_rows([ball]),
         )
 
@@ -195,8 +205,8 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):
         table = self._arrange(X)
         found = Quantified.empty(len(balls), table.rows)
 
-        def work(block: slice, codes: Codes) -> None:
-            found.fill(block, self._quantify(codes, balls))
+        def work(block: slice, rows: Rows) -> None:
+            found.fill(block, self._quantify(rows, balls))
 
         self._for_each_block(table, work, self._block_rows(balls))
         return found
@@ -250,8 +260,8 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):
         sizes = self._check_sizes(ball, delta, table.rows)
         out = np.empty((table.rows, len(self.classes_)), dtype=bool)
 
-        def work(block: slice, codes: Codes) -> None:
-            out[block] = self._maximal(codes, ball, sizes[block])
+        def work(block: slice, rows: Rows) -> None:
+            out[block] = self._maximal(rows, ball, sizes[block])
 
         self._for_each_block(table, work, self._general_block_rows())
         return out
@@ -264,30 +274,30 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):
             raise InputError(msg)
         return np.broadcast_to(sizes, rows)
 
-    def _maximal(self, codes: Codes, ball: Perturbation, delta: Floats) -> Bools:
+    def _maximal(self, rows: Rows, ball: Perturbation, delta: Floats) -> Bools:
         """Tell for each row which classes no other class beats for certain."""
-        joint = self._log_joint(codes)
+        joint = self._log_joint(rows)
         order = np.argsort(-joint, axis=1, kind="stable")
         maximal = np.ones(joint.shape, dtype=bool)
         # Only who leads without any perturbation can win for certain; the best mostly beats
         # all that can be beaten, and then nobody is left to compare.
         for first, second in itertools.combinations(range(joint.shape[1]), 2):
             ahead, behind = order[:, first], order[:, second]
-            rows = np.flatnonzero(maximal[np.arange(len(codes)), behind])
-            rows = rows[self._leads(codes[rows], joint[rows], ahead[rows], behind[rows])]
-            margin = self._margins(codes[rows], ahead[rows], behind[rows], ball, delta[rows])
-            maximal[rows, behind[rows]] = margin <= 0.0
+            some = np.flatnonzero(maximal[np.arange(len(rows)), behind])
+            some = some[self._leads(rows[some], joint[some], ahead[some], behind[some])]
+            margin = self._margins(rows[some], ahead[some], behind[some], ball, delta[some])
+            maximal[some, behind[some]] = margin <= 0.0
         if self._has_kernel(ball):
             # Near a tie the margins drown in rounding; the kernel knows who is alone.
-            found = self._quantify(codes, [ball])
+            found = self._quantify(rows, [ball])
             robust = delta < found.robustness[0]
             maximal[robust] = np.arange(joint.shape[1]) == found.prediction[robust, None]
-            rows = np.flatnonzero(~robust)
-            maximal[rows, found.prediction[rows]] = True
-            maximal[rows, found.tipping[0, rows]] = True
+            some = np.flatnonzero(~robust)
+            maximal[some, found.prediction[some]] = True
+            maximal[some, found.tipping[0, some]] = True
         return maximal
 
-    # From tables to codes
+    # From tables to rows
 
     def _arrange(self, X: Any) -> Table:
         self._require_fitted()
@@ -313,18 +323,18 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):
     def _map(
         self,
         X: Any,
-        formula: Callable[[Codes], np.ndarray[Any, Any]],
+        formula: Callable[[Rows], np.ndarray[Any, Any]],
         dtype: Any = np.float64,
         block_rows: int | None = None,
     ) -> Any:
-        """Apply a formula to the codes of X, block by block."""
+        """Apply a formula to the rows of X, block by block."""
         table = self._arrange(X)
         # An empty block shows the shape of what comes.
-        shape = formula(np.empty((0, table.width), dtype=np.int32)).shape[1:]
+        shape = formula(Rows.empty(0, table.width, len(self.encoding_.numeric))).shape[1:]
         out = np.empty((table.rows, *shape), dtype=dtype)
 
-        def work(block: slice, codes: Codes) -> None:
-            out[block] = formula(codes)
+        def work(block: slice, rows: Rows) -> None:
+            out[block] = formula(rows)
 
         self._for_each_block(table, work, block_rows or BLOCK_ROWS)
         return out
@@ -343,23 +353,27 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):
         """Tell whether the fast path knows a ball."""
 
     def _for_each_block(
-        self, table: Table, work: Callable[[slice, Codes], None], block_rows: int
+        self, table: Table, work: Callable[[slice, Rows], None], block_rows: int
     ) -> None:
         unknown: list[Indices] = []
 
-        def encode(block: slice) -> None:
+        def read(block: slice) -> None:
             part = table.slice(block)
-            codes = self.encoding_.encode(part)
-            strange = codes == UNKNOWN
+            rows = self.encoding_.encode(part)
+            strange = rows.codes == UNKNOWN
             if strange.any():
                 if self.handle_unknown == "error":
                     self.encoding_.refuse_unknown(part, strange, block.start)
                 unknown.append(strange.sum(axis=0))
-            work(block, codes)
+            work(block, rows)
 
-        for_each_block(encode, table.rows, block_rows)
+        for_each_block(read, table.rows, block_rows, self._threads())
         if unknown:
             self._report_unknown(table, np.sum(unknown, axis=0))
+
+    def _threads(self) -> int | None:
+        """Return how many threads to use, None for all cores."""
+        return None
 
     def _report_unknown(self, table: Table, counts: Indices) -> None:
         columns = ", ".join(
@@ -380,6 +394,18 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):
         tags.input_tags.string = True
         tags.input_tags.allow_nan = True
         return tags
+
+
+def encode(encoding: Encoding, table: Table, threads: int | None = None) -> Rows:
+    """Return all rows of a table at once, to learn from them."""
+    rows = Rows.empty(table.rows, table.width, len(encoding.numeric))
+    for_each_block(
+        lambda block: rows.fill(block, encoding.encode(table.slice(block))),
+        table.rows,
+        BLOCK_ROWS,
+        threads,
+    )
+    return rows
 
 
 def _condition(joint: Floats) -> Floats:

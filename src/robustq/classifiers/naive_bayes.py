@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from robustq.blocks import for_each_block
 from robustq.exceptions import InputError
 from robustq.models.naive_bayes import Counts, NaiveBayes, choose_smoothing
 from robustq.quantification import naive_bayes as quantification
-from robustq.tables import Encoding, Table
+from robustq.tables import Encoding, Rows, Table
 
 from . import documents
-from .base import BLOCK_ROWS, GenerativeClassifier
+from .base import GenerativeClassifier, encode
 from .labels import find_classes, locate_labels, read_labels, read_weights
 
 if TYPE_CHECKING:
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
-    from robustq.arrays import Bools, Codes, Floats, Indices
+    from robustq.arrays import Bools, Floats, Indices
     from robustq.perturbations import Perturbation
     from robustq.quantification.quantified import Quantified
 
@@ -118,7 +117,7 @@ class NaiveBayesClassifier(GenerativeClassifier):
         weights = read_weights(sample_weight, table.rows)
         encoding = self._learn_encoding(table, weights)
         prior = self._check_prior(len(classes))
-        codes = _encode(encoding, table)
+        codes = encode(encoding, table).codes
         counts = Counts.of(codes, labels, weights, encoding.sizes, len(classes))
         if self.smoothing == "cv":
             smoothing = choose_smoothing(codes, labels, weights, counts, prior, self._rng())
@@ -173,7 +172,7 @@ class NaiveBayesClassifier(GenerativeClassifier):
             encoding = self.encoding_.grow(table, weights)
         labels = locate_labels(read_labels(y, table.rows), known)
         prior = self._check_prior(len(known))
-        codes = _encode(encoding, table)
+        codes = encode(encoding, table).codes
         counts = Counts.of(codes, labels, weights, encoding.sizes, len(known))
         if not first:
             counts = self.counts_.resize(encoding.sizes) + counts
@@ -198,19 +197,22 @@ class NaiveBayesClassifier(GenerativeClassifier):
         classifier._set_model(model, encoding, classes)
         return classifier
 
-    def _log_joint(self, codes: Codes) -> Floats:
-        return self.model_.log_joint(codes)
+    def _log_joint(self, rows: Rows) -> Floats:
+        return self.model_.log_joint(rows.codes)
 
-    def _quantify(self, codes: Codes, balls: Sequence[Perturbation]) -> Quantified:
-        return quantification.quantify(self.model_, codes, balls)
+    def _quantify(self, rows: Rows, balls: Sequence[Perturbation]) -> Quantified:
+        return quantification.quantify(self.model_, rows.codes, balls)
 
-    def _leads(self, codes: Codes, joint: Floats, ahead: Indices, behind: Indices) -> Bools:
-        return quantification.leads(self.model_, codes, joint, ahead, behind)
+    def _leads(self, rows: Rows, joint: Floats, ahead: Indices, behind: Indices) -> Bools:
+        return quantification.leads(self.model_, rows.codes, joint, ahead, behind)
 
     def _margins(
-        self, codes: Codes, ahead: Indices, behind: Indices, ball: Perturbation, delta: Floats
+        self, rows: Rows, ahead: Indices, behind: Indices, ball: Perturbation, delta: Floats
     ) -> Floats:
-        return quantification.margins(self.model_, codes, ahead, behind, ball, delta)
+        return quantification.margins(self.model_, rows.codes, ahead, behind, ball, delta)
+
+    def _by_frequency(self) -> Indices:
+        return self.model_.by_frequency
 
     def _has_kernel(self, ball: Perturbation) -> bool:
         return type(ball) in quantification.FAST
@@ -295,13 +297,3 @@ def _is_smoothing(value: Any) -> bool:
         return value == "cv"
     number = isinstance(value, (int, float, np.integer, np.floating))
     return number and not isinstance(value, bool) and 0 <= float(value) <= LARGEST_SMOOTHING
-
-
-def _encode(encoding: Encoding, table: Table) -> Codes:
-    codes = np.empty((table.rows, table.width), dtype=np.int32)
-
-    def work(block: slice) -> None:
-        codes[block] = encoding.encode(table.slice(block))
-
-    for_each_block(work, table.rows, BLOCK_ROWS)
-    return codes

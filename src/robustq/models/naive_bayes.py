@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from .frequency import by_frequency
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -73,6 +75,11 @@ class NaiveBayes:
     def alone(self) -> Bools:
         """Which features have a single category, whose probability is 1 whatever happens."""
         return np.array(self.cells.sizes) == 1
+
+    @cached_property
+    def by_frequency(self) -> Indices:
+        """The positions of the classes, the most frequent one first."""
+        return by_frequency(self.class_probs)
 
     def log_joint(self, codes: Codes) -> Floats:
         """Return log p(c, f), (rows, classes); missing features are summed out."""

@@ -123,6 +123,7 @@ def quantify(
         fast = type(ball) in FAST and not general
         answer = _solve(model, rows, type(ball)) if fast else _search(model, rows, ball)
         found.robustness[index], found.tipping[index] = answer
+    found.settle(np.isneginf(rows.joint.max(axis=1)), model.by_frequency)
     return found.take(rows.twins) if len(rows.codes) < len(codes) else found
 
 

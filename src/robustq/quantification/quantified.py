@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from robustq.arrays import Floats, Indices
+    from robustq.arrays import Bools, Floats, Indices
 
 __all__ = ["Quantified"]
 
@@ -53,6 +53,15 @@ class Quantified:
             self.robustness[:, rows],
             self.tipping[:, rows],
         )
+
+    def settle(self, impossible: Bools, by_frequency: Indices) -> None:
+        """Let the most frequent classes lead, in a tie, where f has probability 0."""
+        if impossible.any():
+            rival = by_frequency[1] if len(by_frequency) > 1 else -1
+            self.prediction[impossible] = by_frequency[0]
+            self.runner_up[impossible] = rival
+            self.robustness[:, impossible] = 0.0 if rival >= 0 else np.inf
+            self.tipping[:, impossible] = rival
 
     def fill(self, block: slice, part: Quantified) -> None:
         """Write what was found for a block of rows."""

@@ -1,7 +1,18 @@
 """Tables of any make as columns, and columns as codes: the one place that knows how."""
 
 from .codes import MISSING, UNKNOWN
-from .encoding import Binned, Categorical, Encoding, is_missing
+from .columns import Binned, Categorical, Numeric, is_missing
+from .encoding import Encoding, Rows
 from .table import Table
 
-__all__ = ["MISSING", "UNKNOWN", "Binned", "Categorical", "Encoding", "Table", "is_missing"]
+__all__ = [
+    "MISSING",
+    "UNKNOWN",
+    "Binned",
+    "Categorical",
+    "Encoding",
+    "Numeric",
+    "Rows",
+    "Table",
+    "is_missing",
+]

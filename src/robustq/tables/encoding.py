@@ -1,24 +1,27 @@
-"""Columns as codes: what is a category, what is a number, and which code each value has.
-
-A code is the position of a value in the column's categories, or of the bin a number
-falls into; `MISSING` where there is no value, `UNKNOWN` where it was never seen.
-"""
+"""Tables as rows that a model can read: one code, or one number, for each column."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, NoReturn, TypeAlias
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from robustq.exceptions import InputError
 
-from .codes import MISSING, UNKNOWN
-from .table import as_objects
+from .codes import MISSING
+from .columns import (
+    Binned,
+    Categorical,
+    Numeric,
+    as_numbers,
+    is_numeric,
+    learn_bins,
+    learn_categories,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,268 +30,41 @@ if TYPE_CHECKING:
 
     from .table import Column, Table
 
-__all__ = ["Binned", "Categorical", "Category", "Encoding", "is_missing"]
+__all__ = ["Encoding", "Rows"]
 
-# Integers that span at most this much are looked up in a table, others are searched for.
-LOOKUP_SPAN = 1 << 16
-
-Category = str | int | float | bool
+EncodedColumn: TypeAlias = Categorical | Binned | Numeric
 
 
 @dataclass(frozen=True)
-class Categorical:
-    """A column of categories; the code of a value is its position among them."""
+class Rows:
+    """Rows as a model reads them.
 
-    name: str
-    categories: tuple[Category, ...]
-
-    def encode(self, column: Column, label: str) -> Codes:
-        """Return the code of each value."""
-        values = _plain(column, label)
-        if isinstance(values, pa.DictionaryArray):
-            return self._encode_dictionary(values)
-        if values.dtype == object:
-            return self._encode_objects(values)
-        if values.dtype == np.uint64 or self._has_wide_integers:
-            # Where 64 bits with a sign do not hold everything, Python's integers do.
-            return self._encode_objects(values.astype(object))
-        return self._encode_numbers(values)
-
-    @cached_property
-    def _has_wide_integers(self) -> bool:
-        return any(isinstance(c, int) and not -(2**63) <= c < 2**63 for c in self.categories)
-
-    def _encode_dictionary(self, values: pa.DictionaryArray) -> Codes:
-        lookup = self._encode_objects(as_objects(values.dictionary.to_pylist()))
-        # One more entry at the end, for the index −1 that stands for a null.
-        lookup = np.append(lookup, np.int32(MISSING))
-        indices = pc.fill_null(values.indices.cast(pa.int64()), -1)
-        return lookup[indices.to_numpy(zero_copy_only=False)]
-
-    def _encode_objects(self, values: np.ndarray[Any, Any]) -> Codes:
-        code = self.positions
-        found = (
-            MISSING if is_missing(value) else code.get(_canonical(value), UNKNOWN)
-            for value in values
-        )
-        return np.fromiter(found, dtype=np.int32, count=len(values))
-
-    def _encode_numbers(self, values: np.ndarray[Any, Any]) -> Codes:
-        if values.dtype.kind in "biu" and self.lookup is not None:
-            start, table = self.lookup
-            values = values.astype(np.int64, copy=False)
-            # The table has a border of unknowns on both sides, for all that lies outside.
-            position = np.clip(values, start, start + len(table) - 1) - start
-            return table[position]
-        numbers, codes = self._sorted_numbers
-        if not len(numbers):
-            return np.where(_missing_numbers(values), MISSING, UNKNOWN).astype(np.int32)
-        position = np.minimum(np.searchsorted(numbers, values), len(numbers) - 1)
-        found = np.where(numbers[position] == values, codes[position], UNKNOWN)
-        return np.where(_missing_numbers(values), MISSING, found).astype(np.int32)
-
-    @cached_property
-    def positions(self) -> dict[Category, int]:
-        """The code of each category."""
-        return {_canonical(category): code for code, category in enumerate(self.categories)}
-
-    @cached_property
-    def _sorted_numbers(self) -> tuple[np.ndarray[Any, Any], Codes]:
-        pairs = [(c, i) for i, c in enumerate(self.categories) if not isinstance(c, str)]
-        numbers = np.array([c for c, _ in pairs])
-        order = np.argsort(numbers, kind="stable")
-        codes = np.array([i for _, i in pairs], dtype=np.int32)
-        return numbers[order], codes[order]
-
-    @cached_property
-    def lookup(self) -> tuple[int, Codes] | None:
-        """The first integer and the codes of it and its successors, if that fits a table."""
-        numbers, codes = self._sorted_numbers
-        if not len(numbers) or numbers.dtype.kind == "f":
-            return None
-        low, high = int(numbers[0]), int(numbers[-1])
-        if high - low > LOOKUP_SPAN or abs(low) > 2**62 or abs(high) > 2**62:
-            return None
-        table = np.full(high - low + 3, UNKNOWN, dtype=np.int32)
-        table[numbers.astype(np.int64) - low + 1] = codes
-        return low - 1, table
-
-
-@dataclass(frozen=True)
-class Binned:
-    """A column of numbers, cut into bins at `edges`; bin i ends at edge i, inclusive."""
-
-    name: str
-    edges: tuple[float, ...]
-
-    @property
-    def categories(self) -> tuple[Category, ...]:
-        """The bins, as text."""
-        ends = [repr(edge) for edge in self.edges]
-        starts, stops = ["-inf", *ends], [*ends, "inf"]
-        return tuple(
-            f"({a}, {b}{')' if b == 'inf' else ']'}" for a, b in zip(starts, stops, strict=True)
-        )
-
-    def encode(self, column: Column, label: str) -> Codes:
-        """Return the bin of each number."""
-        numbers = as_numbers(column, label)
-        bins = np.searchsorted(np.asarray(self.edges), numbers).astype(np.int32)
-        return np.where(np.isnan(numbers), np.int32(MISSING), bins)
-
-
-def learn_categories(column: Column, name: str, label: str) -> Categorical:
-    """Return the categories of a column: its values, sorted, numbers before text."""
-    values = _plain(column, label)
-    if isinstance(values, pa.DictionaryArray):
-        used = values.dictionary.take(pc.unique(values.indices.drop_null()))
-        values = as_objects(used.to_pylist())
-    if values.dtype == object:
-        found = {_canonical(value, label) for value in values if not is_missing(value)}
-        return Categorical(name, tuple(sorted(found, key=_sort_key)))
-    return Categorical(name, tuple(_unique_numbers(values, label)))
-
-
-def learn_bins(column: Column, name: str, label: str, bins: int, weights: Floats) -> Binned:
-    """Return bins that hold equal shares of the weights, as far as ties allow."""
-    numbers = as_numbers(column, label)
-    present = ~np.isnan(numbers)
-    numbers, weights = numbers[present], weights[present]
-    if not len(numbers):
-        return Binned(name, ())
-    shares = np.linspace(0, 1, bins + 1)[1:-1]
-    # The one method that knows weights; it picks values of the column itself.
-    edges = np.unique(np.quantile(numbers, shares, method="inverted_cdf", weights=weights))
-    # The last edge must leave something above it.
-    return Binned(name, tuple(edges[edges < numbers.max()].tolist()))
-
-
-def is_numeric(column: Column, label: str) -> bool:
-    """Tell whether a column holds numbers rather than categories.
-
-    Floats are numbers, unless all of them are whole and some are missing: those were
-    integers before the gaps made floats of them.
+    Attributes
+    ----------
+    codes : ndarray of shape (rows, columns)
+        Negative where there is no value; 0 beside a number.
+    numbers : ndarray of shape (rows, numeric columns)
+        The numbers that are taken as they are, NaN where there is none.
     """
-    if isinstance(column, pa.Array):
-        if not pa.types.is_floating(column.type):
-            return False
-    elif column.dtype == object:
-        return _objects_are_numeric(column)
-    elif column.dtype.kind != "f":
-        return False
-    numbers = as_numbers(column, label)
-    missing = np.isnan(numbers)
-    present = numbers[~missing]
-    return not (missing.any() and bool(np.all(present == np.floor(present))))
 
+    codes: Codes
+    numbers: Floats
 
-def as_numbers(column: Column, label: str) -> Floats:
-    """Return a column as float64 with NaN for missing values, or raise."""
-    try:
-        if isinstance(column, pa.Array):
-            numbers = column.cast(pa.float64()).to_numpy(zero_copy_only=False)
-        elif column.dtype == object:
-            numbers = np.array([np.nan if is_missing(v) else float(v) for v in column])
-        else:
-            numbers = column.astype(np.float64)
-    except (pa.ArrowException, TypeError, ValueError) as error:
-        msg = f"{label} is numeric, but holds values that are no numbers: {error}"
-        raise InputError(msg) from error
-    infinite = np.isinf(numbers)
-    if infinite.any():
-        value = numbers[infinite][0]
-        msg = f"Input contains infinity: {label} holds {value}; make it missing or clip it"
-        raise InputError(msg)
-    return numbers
+    @classmethod
+    def empty(cls, rows: int, columns: int, numeric: int) -> Rows:
+        """Return room for so many rows."""
+        return cls(np.empty((rows, columns), dtype=np.int32), np.empty((rows, numeric)))
 
+    def __len__(self) -> int:
+        return len(self.codes)
 
-def _objects_are_numeric(column: np.ndarray[Any, Any]) -> bool:
-    present = [value for value in column if not is_missing(value)]
-    if not any(isinstance(value, (float, np.floating)) for value in present):
-        return False
-    if not all(isinstance(value, (int, float, np.number)) for value in present):
-        return False
-    gaps = len(present) < len(column)
-    return not (gaps and all(float(value).is_integer() for value in present))
+    def __getitem__(self, rows: Indices | slice) -> Rows:
+        return Rows(self.codes[rows], self.numbers[rows])
 
-
-def _plain(column: Column, label: str) -> Any:
-    """Return a dictionary, or a numpy array of numbers or of objects."""
-    if isinstance(column, np.ndarray):
-        if column.dtype.kind in "biuf":
-            return column
-        if column.dtype.kind in "OU":
-            return column.astype(object)
-        raise InputError(_no_category(label, column.dtype))
-    kind = column.type
-    if pa.types.is_null(kind):
-        return np.full(len(column), np.nan)
-    if pa.types.is_dictionary(kind):
-        return column
-    whole = pa.types.is_boolean(kind) or pa.types.is_integer(kind)
-    if pa.types.is_floating(kind) or (whole and not column.null_count):
-        return column.to_numpy(zero_copy_only=False)
-    # Gaps do not fit into an integer array; a dictionary keeps all 64 bits.
-    if whole or _is_text(kind):
-        return column.dictionary_encode()
-    raise InputError(_no_category(label, kind))
-
-
-def _is_text(kind: Any) -> bool:
-    return (
-        pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
-    )
-
-
-def _no_category(label: str, kind: object) -> str:
-    return f"{label} is of type {kind}: make it text, integers or floats, or drop it"
-
-
-def is_missing(value: object) -> bool:
-    """Tell whether a value stands for none: None, NaN, NaT or pandas' NA."""
-    # NaN, NaT and pandas' NA differ from themselves, or will not say.
-    if value is None:
-        return True
-    try:
-        return bool(value != value)  # noqa: PLR0124
-    except (TypeError, ValueError):
-        return type(value).__name__ == "NAType"
-
-
-def _missing_numbers(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    return np.isnan(values) if values.dtype.kind == "f" else np.zeros(len(values), dtype=bool)
-
-
-def _canonical(value: Any, label: str = "a column") -> Category:
-    """Return the plain value that stands for all its equals: 2 for 2.0 and numpy's 2."""
-    if isinstance(value, (str, bool, int)) and not isinstance(value, np.generic):
-        return value
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, float) and value.is_integer():
-        return int(value)
-    if isinstance(value, (str, bool, int)) or (isinstance(value, float) and np.isfinite(value)):
-        return value
-    msg = f"{label}: argument must be a string or a number to be a category, got {value!r}"
-    raise InputError(msg)
-
-
-def _sort_key(category: Category) -> tuple[bool, Any]:
-    return isinstance(category, str), category
-
-
-def _unique_numbers(values: np.ndarray[Any, Any], label: str) -> Sequence[Category]:
-    if values.dtype.kind == "f":
-        present = np.unique(values[~np.isnan(values)])
-        return [_canonical(value, label) for value in present]
-    if values.dtype.kind == "b":
-        return np.unique(values).tolist()
-    low, high = int(values.min()), int(values.max())
-    if high - low > LOOKUP_SPAN or not -(2**62) < low <= high < 2**62:
-        return np.unique(values).tolist()
-    seen = np.zeros(high - low + 1, dtype=bool)
-    seen[values - low] = True
-    return (np.flatnonzero(seen) + low).tolist()
+    def fill(self, block: slice, part: Rows) -> None:
+        """Write a block of rows."""
+        self.codes[block] = part.codes
+        self.numbers[block] = part.numbers
 
 
 @dataclass(frozen=True)
@@ -297,12 +73,12 @@ class Encoding:
 
     Attributes
     ----------
-    columns : tuple of Categorical or Binned
+    columns : tuple of Categorical, Binned or Numeric
     named : bool
         Whether the table it was learned from had names.
     """
 
-    columns: tuple[Categorical | Binned, ...]
+    columns: tuple[EncodedColumn, ...]
     named: bool
 
     @classmethod
@@ -311,11 +87,11 @@ class Encoding:
         table: Table,
         weights: Floats,
         *,
-        bins: int,
+        bins: int | None,
         categorical: Sequence[str | int] = (),
         numeric: Sequence[str | int] = (),
     ) -> Encoding:
-        """Learn categories and bins from a table.
+        """Learn categories, bins and kinds of columns from a table.
 
         Parameters
         ----------
@@ -323,7 +99,7 @@ class Encoding:
         weights : ndarray of shape (rows,)
             Rows of weight 0 teach nothing.
         bins : int
-            How many bins a numeric column is cut into, at most.
+            How many bins a numeric column is cut into, at most; None leaves numbers as they are.
         categorical, numeric : sequence of str or int
             Columns, by name or position, whose kind is not to be inferred.
         """
@@ -332,16 +108,21 @@ class Encoding:
         if both := as_category & as_number:
             msg = f"{table.label(min(both))} is in both categorical and numeric: name it once"
             raise InputError(msg)
-        columns: list[Categorical | Binned] = []
+        columns: list[EncodedColumn] = []
         counted = np.flatnonzero(weights)
         for index in range(table.width):
             column, label = _take(table.column(index), counted), table.label(index)
             name = table.names[index] if table.names else str(index)
             inferred = index not in as_category and is_numeric(column, label)
-            if index in as_number or inferred:
-                columns.append(learn_bins(column, name, label, bins, weights[counted]))
-            else:
+            if not (index in as_number or inferred):
                 columns.append(learn_categories(column, name, label))
+            elif bins is not None:
+                columns.append(learn_bins(column, name, label, bins, weights[counted]))
+            elif np.isnan(as_numbers(column, label)).all():
+                # Nothing was ever seen here: whatever comes later is unknown.
+                columns.append(Categorical(name, ()))
+            else:
+                columns.append(Numeric(name))
         return cls(tuple(columns), named=table.names is not None)
 
     @property
@@ -351,8 +132,15 @@ class Encoding:
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """How many codes each column has."""
-        return tuple(len(column.categories) for column in self.columns)
+        """How many codes each column has; 0 where it holds numbers."""
+        return tuple(
+            0 if isinstance(column, Numeric) else len(column.categories) for column in self.columns
+        )
+
+    @cached_property
+    def numeric(self) -> tuple[int, ...]:
+        """The positions of the columns whose numbers are taken as they are."""
+        return tuple(i for i, column in enumerate(self.columns) if isinstance(column, Numeric))
 
     def arrange(self, table: Table, model: str) -> Table:
         """Return the table with the columns this was learned from, in their order.
@@ -370,17 +158,23 @@ class Encoding:
             raise InputError(msg)
         return table
 
-    def encode(self, table: Table) -> Codes:
-        """Return the codes of an arranged table, (rows, columns)."""
-        codes = np.empty((table.rows, len(self.columns)), dtype=np.int32)
+    def encode(self, table: Table) -> Rows:
+        """Return the rows of an arranged table."""
+        rows = Rows.empty(table.rows, len(self.columns), len(self.numeric))
         if table.holds_int64 and self._joint_lookup is not None:
             from . import _kernels  # noqa: PLC0415 (numba is imported when it is needed)
 
-            _kernels.look_up(table.source, *self._joint_lookup, codes)
-            return codes
+            _kernels.look_up(table.source, *self._joint_lookup, rows.codes)
+            return rows
         for index, column in enumerate(self.columns):
-            codes[:, index] = column.encode(table.column(index), table.label(index))
-        return codes
+            values, label = table.column(index), table.label(index)
+            if isinstance(column, Numeric):
+                numbers = column.read(values, label)
+                rows.numbers[:, self.numeric.index(index)] = numbers
+                rows.codes[:, index] = np.where(np.isnan(numbers), MISSING, 0)
+            else:
+                rows.codes[:, index] = column.encode(values, label)
+        return rows
 
     @cached_property
     def _joint_lookup(self) -> tuple[Indices, Indices, Codes] | None:
@@ -398,8 +192,9 @@ class Encoding:
         row, index = (int(i) for i in np.argwhere(unknown)[0])
         column = table.column(index)
         value = column[row].as_py() if isinstance(column, pa.Array) else column.tolist()[row]
-        known = [repr(category) for category in self.columns[index].categories[:10]]
-        more = ", …" if len(self.columns[index].categories) > len(known) else ""
+        categories = getattr(self.columns[index], "categories", ())
+        known = [repr(category) for category in categories[:10]]
+        more = ", …" if len(categories) > len(known) else ""
         msg = (
             f"{table.label(index)} holds {value!r} in row {first_row + row}, which was never seen "
             f"in training (known: {', '.join(known)}{more}); to take such values as missing, set "
@@ -413,7 +208,7 @@ class Encoding:
         Rows of weight 0 teach nothing. New categories come after the old ones, whose codes stay;
         bins stay.
         """
-        columns: list[Categorical | Binned] = []
+        columns: list[EncodedColumn] = []
         for index, column in enumerate(self.columns):
             if isinstance(column, Categorical):
                 label = table.label(index)
