@@ -3,6 +3,9 @@
 Inputs are read-only, because a model may be a memory-mapped file; outputs are not.
 """
 
+import functools
+import threading
+
 import numba
 from numba import types
 
@@ -10,40 +13,61 @@ __all__ = [
     "bool_vector",
     "code_matrix",
     "code_matrix_out",
+    "code_vector",
+    "code_vector_out",
     "float_matrix",
     "float_matrix_out",
     "float_vector",
     "float_vector_out",
+    "int_matrix_out",
     "int_vector",
     "int_vector_out",
     "kernel",
 ]
 
 code_matrix = types.Array(types.int32, 2, "C", readonly=True)
+code_vector = types.Array(types.int32, 1, "C", readonly=True)
 bool_vector = types.Array(types.boolean, 1, "C", readonly=True)
 int_vector = types.Array(types.int64, 1, "C", readonly=True)
 float_matrix = types.Array(types.float64, 2, "C", readonly=True)
 float_vector = types.Array(types.float64, 1, "C", readonly=True)
 
 code_matrix_out = types.Array(types.int32, 2, "C")
+code_vector_out = types.Array(types.int32, 1, "C")
+int_matrix_out = types.Array(types.int64, 2, "C")
 int_vector_out = types.Array(types.int64, 1, "C")
 float_vector_out = types.Array(types.float64, 1, "C")
 float_matrix_out = types.Array(types.float64, 2, "C")
 
 
 def kernel(signature):
-    """Compile a function for one signature, and keep it on disk where there is a place for it.
+    """Compile a function for one signature, when it is first called.
 
-    Division by zero gives infinity, as in numpy; a check for it would keep loops from
-    running on several lanes at once.
+    It is kept on disk where there is a place for it. Division by zero gives infinity, as in
+    numpy; a check for it would keep loops from running on several lanes at once.
     """
 
-    def compile_kernel(function):
-        options = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
-        try:
-            return numba.njit(signature, cache=True, **options)(function)
-        except RuntimeError:
-            # Neither beside the package nor at home may anything be written.
-            return numba.njit(signature, **options)(function)
+    def wrap(function):
+        compiled = []
+        lock = threading.Lock()
 
-    return compile_kernel
+        @functools.wraps(function)
+        def call(*arguments):
+            if not compiled:
+                with lock:
+                    if not compiled:
+                        compiled.append(_compile(function, signature))
+            return compiled[0](*arguments)
+
+        return call
+
+    return wrap
+
+
+def _compile(function, signature):
+    options = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
+    try:
+        return numba.njit(signature, cache=True, **options)(function)
+    except RuntimeError:
+        # Neither beside the package nor at home may anything be written.
+        return numba.njit(signature, **options)(function)

@@ -206,7 +206,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):
         found = Quantified.empty(len(balls), table.rows)
 
         def work(block: slice, rows: Rows) -> None:
-            found.fill(block, self._quantify(rows, balls))
+            found.put(block, self._quantify(rows, balls))
 
         self._for_each_block(table, work, self._block_rows(balls))
         return found

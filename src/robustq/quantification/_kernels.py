@@ -36,7 +36,7 @@ from robustq.kernels import (
     kernel,
 )
 
-__all__ = ["COLUMNS", "find_distinct", "rank", "search"]
+__all__ = ["COLUMNS", "locate", "rank", "search"]
 
 # What the tables of a ball hold for each probability p of the model.
 COLUMNS = ("p", "l", "l / p", "u", "u / p")
@@ -59,28 +59,6 @@ _inlined = numba.njit(nogil=True, error_model="numpy", inline="always")
 
 
 # Reading rows
-
-
-@_inlined
-def _first_equal(codes, row, slots):
-    key = np.uint64(1469598103934665603)
-    for feature in range(codes.shape[1]):
-        key = (key ^ np.uint64(codes[row, feature] + 2)) * np.uint64(1099511628211)
-    key ^= key >> np.uint64(32)
-    mask = np.uint64(len(slots) - 1)
-    slot = key & mask
-    while slots[slot] > 0:
-        other = slots[slot] - 1
-        same = True
-        for feature in range(codes.shape[1]):
-            if codes[row, feature] != codes[other, feature]:
-                same = False
-                break
-        if same:
-            return other
-        slot = (slot + np.uint64(1)) & mask
-    slots[slot] = row + 1
-    return row
 
 
 @_inlined
@@ -120,40 +98,23 @@ def _share(joint, best):
     return 1.0 / total
 
 
-@kernel(
-    types.int64(
-        *(code_matrix, int_vector, bool_vector, types.int64),
-        *(int_vector_out, int_vector_out, int_vector_out, code_matrix_out),
-    )
-)
-def find_distinct(codes, offsets, alone, classes, slots, twins, firsts, cells):
-    """Find the rows that differ, and where they stand in the table; return how many.
+@kernel(types.void(code_matrix, int_vector, bool_vector, types.int64, code_matrix_out))
+def locate(codes, offsets, alone, classes, cells):
+    """Write where the codes of rows stand in a table of probabilities.
 
     Parameters
     ----------
     codes : (rows, features); negative where missing
-    offsets : where each feature begins in a table of probabilities, see `models.naive_bayes`
+    offsets : where each feature begins in the table, see `models.naive_bayes`
     alone : which features have a single category; no ball moves it
     classes : how many classes there are
-    slots : zeros, a power of two of them, at least twice as many as rows
-    twins : (rows,), written: for each row, which of the distinct ones it is
-    firsts : (rows,), written: for each distinct row, the first row that is like it
-    cells : (rows, features), written: where the distinct rows stand in the table, −1 where the
-        factor is constant
+    cells : (rows, features), written; −1 where the factor is constant
     """
-    count = 0
     for row in range(codes.shape[0]):
-        first = _first_equal(codes, row, slots)
-        if first < row:
-            twins[row] = twins[first]
-            continue
-        twins[row], firsts[count] = count, row
         for feature in range(codes.shape[1]):
             code = codes[row, feature]
             free = code >= 0 and not alone[feature]
-            cells[count, feature] = offsets[feature] + code * classes if free else -1
-        count += 1
-    return count
+            cells[row, feature] = offsets[feature] + code * classes if free else -1
 
 
 @kernel(types.void(float_matrix, int_vector_out, int_vector_out, float_vector_out))

@@ -19,6 +19,7 @@ from robustq.perturbations import (
     Perturbation,
     TotalVariation,
 )
+from robustq.tables import find_distinct
 
 from .quantified import Quantified
 from .roots import smallest_roots
@@ -140,18 +141,13 @@ class _Rows:
 def _read(model: NaiveBayes, codes: Codes) -> _Rows:
     from . import _kernels  # noqa: PLC0415 (numba is imported when it is needed)
 
-    rows, features = codes.shape
     codes = np.ascontiguousarray(codes, dtype=np.int32)
-    slots = np.zeros(1 << (2 * rows).bit_length(), dtype=np.int64)
-    twins, firsts = np.empty(rows, dtype=np.int64), np.empty(rows, dtype=np.int64)
-    cells = np.empty((rows, features), dtype=np.int32)
-    classes = len(model.class_probs)
-    count = _kernels.find_distinct(
-        codes, model.offsets, model.alone, classes, slots, twins, firsts, cells
-    )
-    if count < rows:
-        codes = codes[firsts[:count]]
-    return _Rows(codes, twins, cells[:count], model.log_joint(codes))
+    firsts, twins = find_distinct(codes)
+    if len(firsts) < len(codes):
+        codes = codes[firsts]
+    cells = np.empty(codes.shape, dtype=np.int32)
+    _kernels.locate(codes, model.offsets, model.alone, len(model.class_probs), cells)
+    return _Rows(codes, twins, cells, model.log_joint(codes))
 
 
 def _solve(model: NaiveBayes, rows: _Rows, kind: type[Perturbation]) -> tuple[Floats, Indices]:

@@ -44,6 +44,31 @@ class Quantified:
             np.empty((balls, rows), dtype=np.int64),
         )
 
+    @classmethod
+    def rank(cls, joint: Floats, balls: int) -> Quantified:
+        """Return the best two classes of each row and the probability of the best; no more yet."""
+        found = cls.empty(balls, len(joint))
+        found.prediction[:] = joint.argmax(axis=1)
+        rows = np.arange(len(joint))
+        best = joint[rows, found.prediction]
+        with np.errstate(invalid="ignore"):
+            shares = np.exp(joint - best[:, None])
+        found.probability[:] = np.where(
+            np.isneginf(best), 1.0 / joint.shape[1], 1.0 / shares.sum(axis=1)
+        )
+        rest = np.where(np.isneginf(joint), -np.finfo(np.float64).max, joint)
+        rest[rows, found.prediction] = -np.inf
+        found.runner_up[:] = rest.argmax(axis=1) if joint.shape[1] > 1 else -1
+        return found
+
+    def put(self, rows: Indices | slice, part: Quantified) -> None:
+        """Write what was found for some rows."""
+        self.prediction[rows] = part.prediction
+        self.runner_up[rows] = part.runner_up
+        self.probability[rows] = part.probability
+        self.robustness[:, rows] = part.robustness
+        self.tipping[:, rows] = part.tipping
+
     def take(self, rows: Indices) -> Quantified:
         """Return what was found for some rows, in any order."""
         return Quantified(
@@ -62,11 +87,3 @@ class Quantified:
             self.runner_up[impossible] = rival
             self.robustness[:, impossible] = 0.0 if rival >= 0 else np.inf
             self.tipping[:, impossible] = rival
-
-    def fill(self, block: slice, part: Quantified) -> None:
-        """Write what was found for a block of rows."""
-        self.prediction[block] = part.prediction
-        self.runner_up[block] = part.runner_up
-        self.probability[block] = part.probability
-        self.robustness[:, block] = part.robustness
-        self.tipping[:, block] = part.tipping

@@ -2,6 +2,7 @@
 
 from .codes import MISSING, UNKNOWN
 from .columns import Binned, Categorical, Numeric, is_missing
+from .distinct import find_distinct
 from .encoding import Encoding, Rows
 from .table import Table
 
@@ -14,5 +15,6 @@ __all__ = [
     "Numeric",
     "Rows",
     "Table",
+    "find_distinct",
     "is_missing",
 ]

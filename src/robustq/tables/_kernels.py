@@ -1,12 +1,14 @@
 """Loops over the cells of a table."""
 
+import numba
+import numpy as np
 from numba import types
 
-from robustq.kernels import code_matrix_out, int_vector, kernel
+from robustq.kernels import code_matrix, code_matrix_out, int_vector, int_vector_out, kernel
 
 from .codes import UNKNOWN
 
-__all__ = ["look_up"]
+__all__ = ["find_distinct", "look_up"]
 
 
 @kernel(
@@ -25,3 +27,47 @@ def look_up(values, starts, offsets, table, codes):
                 codes[row, j] = table[offsets[j] + position]
             else:
                 codes[row, j] = UNKNOWN
+
+
+@numba.njit(nogil=True, inline="always")
+def _first_equal(codes, row, slots):
+    key = np.uint64(1469598103934665603)
+    for feature in range(codes.shape[1]):
+        key = (key ^ np.uint64(codes[row, feature] + 2)) * np.uint64(1099511628211)
+    key ^= key >> np.uint64(32)
+    mask = np.uint64(len(slots) - 1)
+    slot = key & mask
+    while slots[slot] > 0:
+        other = slots[slot] - 1
+        same = True
+        for feature in range(codes.shape[1]):
+            if codes[row, feature] != codes[other, feature]:
+                same = False
+                break
+        if same:
+            return other
+        slot = (slot + np.uint64(1)) & mask
+    slots[slot] = row + 1
+    return row
+
+
+@kernel(types.int64(code_matrix, int_vector_out, int_vector_out, int_vector_out))
+def find_distinct(codes, slots, twins, firsts):
+    """Find the rows that differ; return how many.
+
+    Parameters
+    ----------
+    codes : (rows, columns)
+    slots : zeros, a power of two of them, at least twice as many as rows
+    twins : (rows,), written: for each row, which of the distinct ones it is
+    firsts : (rows,), written: for each distinct row, the first row that is like it
+    """
+    count = 0
+    for row in range(codes.shape[0]):
+        first = _first_equal(codes, row, slots)
+        if first < row:
+            twins[row] = twins[first]
+        else:
+            twins[row], firsts[count] = count, row
+            count += 1
+    return count

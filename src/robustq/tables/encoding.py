@@ -61,6 +61,15 @@ class Rows:
     def __getitem__(self, rows: Indices | slice) -> Rows:
         return Rows(self.codes[rows], self.numbers[rows])
 
+    @property
+    def bits(self) -> Codes:
+        """Codes and numbers in one matrix of integers; equal rows have equal bits."""
+        if not self.numbers.shape[1]:
+            return self.codes
+        # Two zeros are equal, and so are all the numbers that are none.
+        numbers = np.where(np.isnan(self.numbers), np.nan, self.numbers + 0.0)
+        return np.hstack([self.codes, numbers.view(np.int32)])
+
     def fill(self, block: slice, part: Rows) -> None:
         """Write a block of rows."""
         self.codes[block] = part.codes
