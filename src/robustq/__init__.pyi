@@ -1,4 +1,5 @@
 from . import perturbations
+from .classifiers.forest import GenerativeForestClassifier, GenerativeTreeClassifier
 from .classifiers.functions import assess, credal_predict, is_robust, robustness
 from .classifiers.naive_bayes import NaiveBayesClassifier
 from .exceptions import (
@@ -14,6 +15,8 @@ from .quantification.assessment import Assessment
 __all__ = [
     "Assessment",
     "DomainError",
+    "GenerativeForestClassifier",
+    "GenerativeTreeClassifier",
     "InputError",
     "NaiveBayesClassifier",
     "RobustqError",

@@ -5,6 +5,7 @@ Inputs are read-only, because a model may be a memory-mapped file; outputs are n
 
 import functools
 import threading
+from typing import Any
 
 import numba
 from numba import types
@@ -48,7 +49,7 @@ def kernel(signature):
     """
 
     def wrap(function):
-        compiled = []
+        compiled: list[Any] = []
         lock = threading.Lock()
 
         @functools.wraps(function)

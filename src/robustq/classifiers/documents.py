@@ -9,12 +9,21 @@ import numpy as np
 
 from robustq.exceptions import InputError, UnsupportedError
 from robustq.models.naive_bayes import Cells, NaiveBayes
-from robustq.tables import Binned, Categorical, Encoding
+from robustq.tables import Binned, Categorical, Encoding, Numeric
 
 if TYPE_CHECKING:
     from robustq.arrays import Floats
 
-__all__ = ["FORMAT", "VERSION", "read_naive_bayes", "write_naive_bayes"]
+__all__ = [
+    "FORMAT",
+    "VERSION",
+    "get",
+    "read_header",
+    "read_naive_bayes",
+    "read_probabilities",
+    "write_header",
+    "write_naive_bayes",
+]
 
 FORMAT, VERSION = "robustq-model", 1
 SUM_TOLERANCE = 1e-9
@@ -25,17 +34,8 @@ def write_naive_bayes(
     model: NaiveBayes, encoding: Encoding, classes: np.ndarray[Any, Any]
 ) -> dict[str, Any]:
     """Return a naive Bayes model as a document."""
-    labels = classes.tolist()
-    if not all(_is_category(label) for label in labels):
-        msg = f"labels of type {classes.dtype} do not fit into JSON: make them text or numbers"
-        raise UnsupportedError(msg)
     return {
-        "format": FORMAT,
-        "version": VERSION,
-        "kind": "naive_bayes",
-        "classes": labels,
-        "named": encoding.named,
-        "features": [_write_feature(column) for column in encoding.columns],
+        **write_header("naive_bayes", encoding, classes),
         "class_probs": model.class_probs.tolist(),
         "feature_probs": [
             model.local_model(index).T.tolist() for index in range(len(encoding.columns))
@@ -43,7 +43,25 @@ def write_naive_bayes(
     }
 
 
-def _write_feature(column: Categorical | Binned) -> dict[str, Any]:
+def write_header(kind: str, encoding: Encoding, classes: np.ndarray[Any, Any]) -> dict[str, Any]:
+    """Return what every document begins with."""
+    labels = classes.tolist()
+    if not all(_is_category(label) for label in labels):
+        msg = f"labels of type {classes.dtype} do not fit into JSON: make them text or numbers"
+        raise UnsupportedError(msg)
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "kind": kind,
+        "classes": labels,
+        "named": encoding.named,
+        "features": [_write_feature(column) for column in encoding.columns],
+    }
+
+
+def _write_feature(column: Categorical | Binned | Numeric) -> dict[str, Any]:
+    if isinstance(column, Numeric):
+        return {"name": column.name, "numeric": True}
     feature: dict[str, Any] = {"name": column.name, "categories": list(column.categories)}
     if isinstance(column, Binned):
         feature["edges"] = list(column.edges)
@@ -54,25 +72,35 @@ def read_naive_bayes(
     document: Any,
 ) -> tuple[NaiveBayes, Encoding, np.ndarray[Any, Any]]:
     """Return the model, the encoding and the classes of a document, or raise."""
-    _check_header(document, "naive_bayes")
-    classes = _read_classes(document)
-    columns = tuple(
-        _read_feature(feature, index)
-        for index, feature in enumerate(_get(document, "features", list))
+    encoding, classes = read_header(document, "naive_bayes")
+    columns = encoding.columns
+    if encoding.numeric:
+        msg = f"features[{encoding.numeric[0]}] is numeric: naive Bayes has categories and bins"
+        raise InputError(msg)
+    cells = Cells(encoding.sizes, len(classes))
+    class_probs = read_probabilities(
+        get(document, "class_probs", list), (len(classes),), "class_probs"
     )
-    cells = Cells(tuple(len(column.categories) for column in columns), len(classes))
-    class_probs = _read_probabilities(
-        _get(document, "class_probs", list), (len(classes),), "class_probs"
-    )
-    tables = _get(document, "feature_probs", list)
+    tables = get(document, "feature_probs", list)
     if len(tables) != len(columns):
         msg = f"feature_probs has {len(tables)} entries for {len(columns)} features"
         raise InputError(msg)
     probs = np.empty(cells.offsets[-1])
     for index, (table, column) in enumerate(zip(tables, columns, strict=True)):
-        shape = (len(classes), len(column.categories))
+        shape = (len(classes), encoding.sizes[index])
         where = f"feature_probs[{index}] ({column.name!r})"
-        cells.feature(probs, index)[:] = _read_probabilities(table, shape, where).T
+        cells.feature(probs, index)[:] = read_probabilities(table, shape, where).T
+    return NaiveBayes(class_probs, probs, cells), encoding, classes
+
+
+def read_header(document: Any, kind: str) -> tuple[Encoding, np.ndarray[Any, Any]]:
+    """Return the encoding and the classes of a document of some kind, or raise."""
+    _check_header(document, kind)
+    classes = _read_classes(document)
+    columns = tuple(
+        _read_feature(feature, index)
+        for index, feature in enumerate(get(document, "features", list))
+    )
     named = document.get("named", True)
     if not isinstance(named, bool):
         msg = f"named must be true or false, got {named!r}"
@@ -80,7 +108,7 @@ def read_naive_bayes(
     if named and len({column.name for column in columns}) < len(columns):
         msg = "two features have the same name"
         raise InputError(msg)
-    return NaiveBayes(class_probs, probs, cells), Encoding(columns, named), classes
+    return Encoding(columns, named), classes
 
 
 def _check_header(document: Any, kind: str) -> None:
@@ -99,16 +127,17 @@ def _check_header(document: Any, kind: str) -> None:
         raise InputError(msg)
 
 
-def _get(document: dict[str, Any], key: str, kind: type) -> Any:
+def get(document: dict[str, Any], key: str, kind: type, where: str = "the model") -> Any:
+    """Return a part of a document, if it is there and of the right type."""
     value = document.get(key)
     if not isinstance(value, kind):
-        msg = f"the model lacks {key!r}, a {kind.__name__}"
+        msg = f"{where} lacks {key!r}, a {kind.__name__}"
         raise InputError(msg)
     return value
 
 
 def _read_classes(document: dict[str, Any]) -> np.ndarray[Any, Any]:
-    labels = _get(document, "classes", list)
+    labels = get(document, "classes", list)
     plain = all(_is_category(label) for label in labels)
     if not labels or not plain or len(set(labels)) < len(labels):
         msg = f"classes must be different labels, at least one, got {labels!r}"
@@ -117,12 +146,14 @@ def _read_classes(document: dict[str, Any]) -> np.ndarray[Any, Any]:
     return np.array(labels) if len(kinds) == 1 else np.array(labels, dtype=object)
 
 
-def _read_feature(feature: Any, index: int) -> Categorical | Binned:
+def _read_feature(feature: Any, index: int) -> Categorical | Binned | Numeric:
     where = f"features[{index}]"
     if not isinstance(feature, dict) or not isinstance(feature.get("name"), str):
         msg = f"{where} must be a dictionary with a name"
         raise InputError(msg)
     name = feature["name"]
+    if feature.get("numeric") is True:
+        return Numeric(name)
     if "edges" in feature:
         return Binned(name, _read_edges(feature["edges"], where))
     categories = feature.get("categories")
@@ -151,7 +182,8 @@ def _read_edges(edges: Any, where: str) -> tuple[float, ...]:
     return tuple(float(edge) for edge in edges)
 
 
-def _read_probabilities(given: Any, shape: tuple[int, ...], where: str) -> Floats:
+def read_probabilities(given: Any, shape: tuple[int, ...], where: str) -> Floats:
+    """Return probabilities of a given shape that sum to 1 over the last axis, or raise."""
     try:
         probs = np.array(given)
     except ValueError as error:

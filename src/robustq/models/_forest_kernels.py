@@ -422,7 +422,7 @@ def sum_out(
 
 @kernel(
     types.int64(
-        *(*routes, code_matrix, float_matrix, int_vector, int_vector),
+        *(*routes[:-1], code_matrix, float_matrix, int_vector, int_vector),
         *(int_vector_out, int_vector_out, int_matrix_out),
     )
 )
@@ -433,7 +433,6 @@ def expand(
     lists,
     kinds,
     slots,
-    roots,
     codes,
     numbers,
     from_row,

@@ -329,7 +329,7 @@ class Forest:
             below = np.empty(2 * len(row), dtype=np.int64), np.empty(2 * len(row), dtype=np.int64)
             children = np.empty((len(row), 2), dtype=np.int64)
             count = _forest_kernels.expand(
-                *self.arrays.routes, codes, numbers, row, node, *below, children
+                *self.arrays.routes[:-1], codes, numbers, row, node, *below, children
             )
             levels.append(self._make_level(codes, numbers, row, node, children))
             row, node = below[0][:count].copy(), below[1][:count].copy()

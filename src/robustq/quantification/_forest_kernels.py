@@ -41,6 +41,7 @@ TINY = 1e-250  # sums below this are computed in logarithms
 MAX_STEPS = 300
 ENOUGH = 1e-10  # a step this small, relative, is the last, even if a kink made it wrong
 NARROW_BRACKET = 1e-13
+NOTHING = np.int64(-(2**40))  # the scale of 0
 FARTHEST = 45.0  # e to the minus this is nothing beside 1
 
 _inner = numba.njit(nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
@@ -96,9 +97,15 @@ def _copy_paths(edges, nodes, row, terms, room, weights, slopes):
 
 
 @_inner
+def _shrink(steps):
+    """Return what a number shrinks by if its scale is that much below that of others."""
+    return LOWEST**steps if steps < 3 else 0.0
+
+
+@_inner
 def _set_terms(leaves, class_probs, mass, scale, row, best, rival, terms):
     """Write v of each tree, divided by one power of two for all; return whether any is not 0."""
-    largest = np.int64(-(2**40))
+    largest = NOTHING
     for tree in range(mass.shape[1]):
         leaf = leaves[tree]
         gap = class_probs[leaf, best] - class_probs[leaf, rival]
@@ -106,18 +113,18 @@ def _set_terms(leaves, class_probs, mass, scale, row, best, rival, terms):
         if terms[TERM, tree] != 0.0:
             largest = max(largest, np.int64(scale[row, tree]))
     for tree in range(mass.shape[1]):
-        steps = np.int64(scale[row, tree]) - largest
+        steps = largest - np.int64(scale[row, tree])
         term = abs(terms[TERM, tree])
-        terms[LOG_TERM, tree] = math.log(term) + steps * LOG_STEP if term > 0.0 else -math.inf
-        if steps < 0:
-            terms[TERM, tree] *= LOWEST ** min(-steps, 3)
-    return largest > -(2**40)
+        terms[LOG_TERM, tree] = math.log(term) - steps * LOG_STEP if term > 0.0 else -math.inf
+        if steps > 0:
+            terms[TERM, tree] *= _shrink(steps)
+    return largest > NOTHING
 
 
 @_inner
 def _weigh_lead(reach, reach_scale, leaves, terms, trees):
     """Return P − N and P + N at x = 0, both scaled."""
-    largest = np.int64(-(2**40))
+    largest = NOTHING
     for tree in range(trees):
         if terms[TERM, tree] != 0.0:
             largest = max(largest, np.int64(reach_scale[leaves[tree]]))
@@ -126,7 +133,7 @@ def _weigh_lead(reach, reach_scale, leaves, terms, trees):
         steps = largest - reach_scale[leaves[tree]]
         part = terms[TERM, tree] * reach[leaves[tree]]
         if steps > 0:
-            part *= LOWEST ** min(steps, 3)
+            part *= _shrink(steps)
         lead += part
         total += abs(part)
     return lead, total

@@ -125,6 +125,10 @@ class Categorical:
         table[numbers.astype(np.int64) - low + 1] = codes
         return low - 1, table
 
+    def decode(self, codes: Codes) -> np.ndarray[Any, Any]:
+        """Return the categories of codes, None where there is none."""
+        return _decode(self.categories, codes)
+
 
 @dataclass(frozen=True)
 class Binned:
@@ -148,6 +152,10 @@ class Binned:
         bins = np.searchsorted(np.asarray(self.edges), numbers).astype(np.int32)
         return np.where(np.isnan(numbers), np.int32(MISSING), bins)
 
+    def decode(self, codes: Codes) -> np.ndarray[Any, Any]:
+        """Return the bins of codes, as text."""
+        return _decode(self.categories, codes)
+
 
 @dataclass(frozen=True)
 class Numeric:
@@ -166,6 +174,14 @@ class Numeric:
             )
             raise InputError(msg)
         return numbers
+
+
+def _decode(categories: tuple[Category, ...], codes: Codes) -> np.ndarray[Any, Any]:
+    values = np.append(as_objects(categories), [None])[codes]
+    kinds = {type(category) for category in categories}
+    if len(kinds) == 1 and kinds <= {int, bool, float} and np.all(codes >= 0):
+        return np.asarray(values.tolist())
+    return values
 
 
 def learn_categories(column: Column, name: str, label: str) -> Categorical:

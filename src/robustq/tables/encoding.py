@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from numbers import Integral
-from typing import TYPE_CHECKING, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -58,7 +58,7 @@ class Rows:
     def __len__(self) -> int:
         return len(self.codes)
 
-    def __getitem__(self, rows: Indices | slice) -> Rows:
+    def __getitem__(self, rows: Indices | Bools | slice) -> Rows:
         return Rows(self.codes[rows], self.numbers[rows])
 
     @property
@@ -195,6 +195,22 @@ class Encoding:
         starts = np.array([start for start, _ in found], dtype=np.int64)
         offsets = np.cumsum([0, *(len(table) for _, table in found)], dtype=np.int64)
         return starts, offsets, np.concatenate([table for _, table in found])
+
+    def decode(self, rows: Rows) -> Any:
+        """Return the table that rows stand for: an Arrow table if there are names, or an array."""
+        columns = [
+            rows.numbers[:, self.numeric.index(index)]
+            if isinstance(column, Numeric)
+            else column.decode(rows.codes[:, index])
+            for index, column in enumerate(self.columns)
+        ]
+        if self.named:
+            return pa.table([pa.array(values) for values in columns], names=list(self.names))
+        kinds = {values.dtype.kind for values in columns}
+        # Numbers of one kind fit an array; a mixture, or text, needs objects.
+        if len(kinds) > 1 or kinds - set("ifb"):
+            columns = [values.astype(object) for values in columns]
+        return np.column_stack(columns)
 
     def refuse_unknown(self, table: Table, unknown: Bools, first_row: int) -> NoReturn:
         """Raise for the first cell that holds a value never seen in training."""
