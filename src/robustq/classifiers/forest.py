@@ -55,8 +55,9 @@ class GenerativeForestClassifier(GenerativeClassifier):
         What a split should reduce.
     max_depth : int, optional
         How deep a tree may grow; as deep as it will by default.
-    min_samples_split : int, default 2
-        A node of fewer rows is not split.
+    min_samples_split : int or "auto", default "auto"
+        A node of fewer rows is not split; "auto" is half the square root of their number. A leaf
+        has to learn how every feature is distributed, and for that it needs rows.
     min_samples_leaf : int, default 1
         No split leaves fewer rows on a side.
     max_features : int, float, "sqrt", "log2" or None, default 1/3
@@ -117,7 +118,7 @@ class GenerativeForestClassifier(GenerativeClassifier):
         *,
         criterion: Literal["gini", "entropy"] = "gini",
         max_depth: int | None = None,
-        min_samples_split: int = 2,
+        min_samples_split: int | Literal["auto"] = "auto",
         min_samples_leaf: int = 1,
         max_features: float | str | None = 1 / 3,
         purity: float = 0.99,
@@ -173,7 +174,7 @@ class GenerativeForestClassifier(GenerativeClassifier):
         model = grow_forest(
             sample,
             self._features(encoding),
-            self._options(table.width),
+            self._options(table.width, sample),
             seeds,
             self._threads(),
         )
@@ -322,11 +323,14 @@ class GenerativeForestClassifier(GenerativeClassifier):
     def _features(self, encoding: Encoding) -> Features:
         return Features(encoding.sizes, encoding.numeric, float(self.smoothing), float(self.min_sd))
 
-    def _options(self, width: int) -> Options:
+    def _options(self, width: int, sample: Sample) -> Options:
+        auto = self.min_samples_split == "auto"
         return Options(
             max_features=self._count_features(width),
             max_depth=UNLIMITED if self.max_depth is None else int(self.max_depth),
-            min_samples_split=float(self.min_samples_split),
+            min_samples_split=math.floor(0.5 * math.sqrt(sample.repeats.sum()))
+            if auto
+            else float(self.min_samples_split),
             min_samples_leaf=float(self.min_samples_leaf),
             purity=float(self.purity),
             entropy=self.criterion == "entropy",
@@ -361,7 +365,11 @@ class GenerativeForestClassifier(GenerativeClassifier):
         self._require(
             "max_depth", _is_count(self.max_depth, 0, optional=True), "at least 0, or None"
         )
-        self._require("min_samples_split", _is_count(self.min_samples_split, 1), "at least 1")
+        self._require(
+            "min_samples_split",
+            self.min_samples_split == "auto" or _is_count(self.min_samples_split, 1),
+            'at least 1, or "auto"',
+        )
         self._require("min_samples_leaf", _is_count(self.min_samples_leaf, 1), "at least 1")
         self._require(
             "max_features",
@@ -424,7 +432,7 @@ min_sd, handle_unknown, categorical, numeric, random_state
         *,
         criterion: Literal["gini", "entropy"] = "gini",
         max_depth: int | None = None,
-        min_samples_split: int = 2,
+        min_samples_split: int | Literal["auto"] = "auto",
         min_samples_leaf: int = 1,
         max_features: float | str | None = None,
         purity: float = 0.99,
