@@ -1,0 +1,364 @@
+"""Robustness of forests: the fast path, the general path, and the recursion to the letter."""
+
+import copy
+
+import mpmath
+import numpy as np
+import pytest
+
+from robustq import GenerativeForestClassifier, UnsupportedError
+from robustq.perturbations import Perturbation, get
+from robustq.quantification import evidence
+from robustq.quantification.forest import quantify
+from robustq.tables import Table
+
+from .forests import FAST, KNOWN, check_robustness, finish, joint, random_document, random_rows
+
+every_fast_ball = pytest.mark.parametrize("name", FAST)
+every_known_ball = pytest.mark.parametrize("name", KNOWN)
+
+
+def read(document):
+    return GenerativeForestClassifier.from_dict(finish(copy.deepcopy(document)))
+
+
+def encode(model, rows):
+    return model.encoding_.encode(Table.read(np.array(rows, dtype=object)))
+
+
+def check_all(document, rows, name, *, general=False):
+    model = read(document)
+    ball = get(name)
+    found = quantify(model.model_, encode(model, rows), [ball], general=general)
+    document = finish(copy.deepcopy(document))
+    for i, row in enumerate(rows):
+        check_robustness(
+            document,
+            row,
+            name,
+            int(found.prediction[i]),
+            float(found.robustness[0, i]),
+            int(found.tipping[0, i]),
+            ball.domain,
+        )
+    return found
+
+
+@every_fast_ball
+@pytest.mark.parametrize("zeros", [0.0, 0.3])
+def test_the_fast_path_is_exact(name, zeros):
+    rng = np.random.default_rng(41)
+    for _ in range(40):
+        document = random_document(rng, zeros=zeros)
+        check_all(document, random_rows(rng, document, 4), name)
+
+
+@every_known_ball
+@pytest.mark.parametrize("missing", [0.0, 0.4])
+def test_the_general_path_is_exact(name, missing):
+    rng = np.random.default_rng(42)
+    for _ in range(4 if name == "kl" else 15):
+        document = random_document(rng, trees=int(rng.integers(1, 8)), depth=3)
+        check_all(document, random_rows(rng, document, 3, missing), name, general=True)
+
+
+@every_fast_ball
+def test_both_paths_agree(name):
+    rng = np.random.default_rng(43)
+    for _ in range(10):
+        document = random_document(rng)
+        model = read(document)
+        rows = encode(model, random_rows(rng, document, 30, missing=0.1))
+        fast, general = (quantify(model.model_, rows, [get(name)], general=g) for g in (0, 1))
+        np.testing.assert_allclose(fast.robustness, general.robustness, rtol=1e-9)
+        assert np.array_equal(fast.prediction, general.prediction)
+
+
+@every_fast_ball
+def test_wide_features_are_exact(name):
+    rng = np.random.default_rng(44)
+    for _ in range(5):
+        document = random_document(rng, trees=6, features=3, wide=True)
+        check_all(document, random_rows(rng, document, 3), name)
+        check_all(document, random_rows(rng, document, 2, missing=0.3), name)
+
+
+def test_joint_probabilities_are_those_of_the_recursion():
+    rng = np.random.default_rng(45)
+    for _ in range(20):
+        document = random_document(rng)
+        model = read(document)
+        rows = random_rows(rng, document, 4, missing=0.3)
+        got = model.predict_joint_log_proba(np.array(rows, dtype=object))
+        whole = finish(copy.deepcopy(document))
+        for i, row in enumerate(rows):
+            truth = [joint(whole, row, c) for c in range(len(document["classes"]))]
+            logs = [float(mpmath.log(p)) if p > 0 else -np.inf for p in truth]
+            np.testing.assert_allclose(got[i], logs, rtol=1e-12, atol=1e-12)
+
+
+def stump(weights, *leaves, size=2):
+    """Return a tree that splits its first feature, value 0 from the others."""
+    return {
+        "nodes": [
+            {"feature": 0, "left_values": [0], "weights": weights, "left": 1, "right": 2},
+            *(
+                {"class_probs": probs, "feature_probs": [cell]}
+                for probs, cell in zip(leaves, cells(size), strict=True)
+            ),
+        ]
+    }
+
+
+def cells(size):
+    rest = [0.0] + [1.0 / (size - 1)] * (size - 1)
+    return [1.0] + [0.0] * (size - 1), rest
+
+
+def leaf_tree(probs, size=2):
+    return {"nodes": [{"class_probs": probs, "feature_probs": [[1.0 / size] * size]}]}
+
+
+def document_of(*trees, classes=2, size=2):
+    return {
+        "format": "robustq-model",
+        "version": 1,
+        "kind": "generative_forest",
+        "classes": list(range(classes)),
+        "features": [{"name": "x", "categories": list(range(size))}],
+        "trees": list(trees),
+    }
+
+
+def robustness(document, rows, name, **options):
+    model = read(document)
+    return quantify(model.model_, encode(model, rows), [get(name)], **options).robustness[0]
+
+
+@pytest.mark.parametrize("general", [False, True])
+def test_unanimous_forests_have_epsilon_robustness_one(general):
+    rng = np.random.default_rng(46)
+    trees = [
+        stump([w, 1 - w], [0.9, 0.1], [0.6, 0.4]) for w in rng.uniform(0.05, 0.95, 25).tolist()
+    ]
+    found = robustness(document_of(*trees), [[0], [1]], "epsilon", general=general)
+    assert found.tolist() == [1.0, 1.0]
+
+
+@pytest.mark.parametrize("general", [False, True])
+@every_known_ball
+def test_a_single_leaf_never_flips(name, general):
+    document = document_of(leaf_tree([0.7, 0.3]), leaf_tree([0.6, 0.4]))
+    assert robustness(document, [[0], [1]], name, general=general).tolist() == [np.inf, np.inf]
+
+
+@pytest.mark.parametrize("general", [False, True])
+@every_known_ball
+def test_ties_are_exactly_zero(name, general):
+    alike = stump([0.3, 0.7], [0.5, 0.5], [0.25, 0.75])
+    mirrored = [stump([0.3, 0.7], p, [0.1, 0.9]) for p in ([0.8, 0.2], [0.2, 0.8])]
+    for document in (document_of(alike), document_of(*mirrored)):
+        assert robustness(document, [[0]], name, general=general).tolist() == [0.0]
+
+
+@every_fast_ball
+def test_products_in_any_order_tie(name):
+    """Three weights multiplied in another order differ in their last digit."""
+    rng = np.random.default_rng(47)
+    for _ in range(20):
+        weights = rng.uniform(0.1, 0.9, 5).tolist()
+        chains = [
+            chain(order, probs)
+            for order, probs in ((weights, [0.7, 0.3]), (weights[::-1], [0.3, 0.7]))
+        ]
+        document = document_of(*chains, size=7)
+        assert robustness(document, [[6]], name).tolist() == [0.0]
+
+
+def chain(weights, probs, classes=2):
+    """Return a tree that splits off one value after the other; the last value ends deepest."""
+    size = len(weights) + 2
+    nodes = []
+    for level, weight in enumerate(weights):
+        nodes.append(
+            {
+                "feature": 0,
+                "left_values": [level],
+                "weights": [1 - weight, weight],
+                "left": 2 * level + 1,
+                "right": 2 * level + 2,
+            }
+        )
+        own = [0.0] * size
+        own[level] = 1.0
+        nodes.append({"class_probs": [1.0 / classes] * classes, "feature_probs": [own]})
+    own = [0.0] * len(weights) + [0.5, 0.5]
+    nodes.append({"class_probs": probs, "feature_probs": [own]})
+    return {"nodes": nodes}
+
+
+@every_fast_ball
+@pytest.mark.parametrize("gap", [1e-3, 1e-6, 1e-9, 1e-12, 1e-15])
+def test_near_ties_stay_exact(name, gap):
+    trees = [
+        stump([0.3, 0.7], [0.7 + gap, 0.3 - gap], [0.5, 0.5]),
+        stump([0.3, 0.7], [0.3, 0.7], [0.5, 0.5]),
+        stump([0.45, 0.55], [0.5, 0.5], [0.5, 0.5]),
+    ]
+    found = check_all(document_of(*trees), [[0]], name)
+    assert 0.0 < found.robustness[0, 0] < 4 * gap
+
+
+@every_fast_ball
+@pytest.mark.parametrize("depth", [40, 400])
+def test_long_paths_do_not_underflow(name, depth):
+    rng = np.random.default_rng(48)
+    trees = [
+        chain(rng.uniform(0.01, 0.99, depth).tolist(), probs)
+        for probs in ([0.9, 0.1], [0.2, 0.8], [0.7, 0.3])
+    ]
+    check_all(document_of(*trees, size=depth + 2), [[depth], [depth + 1]], name)
+
+
+@every_fast_ball
+@pytest.mark.parametrize("features", [60, 600])
+def test_hundreds_of_features_do_not_underflow(name, features):
+    rng = np.random.default_rng(49)
+    document = random_document(rng, trees=5, classes=3, features=features, depth=5, zeros=0.0)
+    for tree in document["trees"]:
+        for node in tree["nodes"]:
+            for probs in node.get("feature_probs", []):
+                if isinstance(probs, list):
+                    squeeze(rng, probs)
+    check_all(document, random_rows(rng, document, 3), name)
+
+
+def squeeze(rng, probs):
+    """Give almost all mass to one value of a mass function, as hardly any smoothing would."""
+    allowed = [i for i, p in enumerate(probs) if p > 0]
+    keep = int(rng.choice(allowed))
+    for i in allowed:
+        probs[i] = 1e-9
+    probs[keep] = 1.0 - 1e-9 * (len(allowed) - 1)
+
+
+@every_fast_ball
+def test_a_lead_too_small_for_a_float_decides_where_all_else_ties(name):
+    """Where the likely tree has no preference, one of probability 1e-400 has the say."""
+    features = [{"name": f"x{i}", "categories": [0, 1]} for i in range(21)]
+
+    def tree(p, probs):
+        split = {"feature": 0, "left_values": [0], "weights": [0.4, 0.6], "left": 1, "right": 2}
+        rest = [[p, 1 - p]] * 20
+        leaves = [
+            {"class_probs": q, "feature_probs": [cell, *rest]}
+            for q, cell in zip((probs, [0.5, 0.5]), cells(2), strict=True)
+        ]
+        return {"nodes": [split, *leaves]}
+
+    document = document_of(tree(0.9, [0.5, 0.5]), tree(1e-20, [0.6, 0.4]), tree(1e-20, [0.5, 0.5]))
+    document["features"] = features
+    found = check_all(document, [[0] * 21], name)
+    assert found.robustness[0, 0] > 0.0
+
+
+def test_impossible_rows_tie_and_get_the_most_frequent_class():
+    leaves = [
+        {"class_probs": [0.2, 0.8], "feature_probs": [[1.0, 0.0, 0.0]]},
+        {"class_probs": [0.4, 0.6], "feature_probs": [[0.0, 1.0, 0.0]]},
+    ]
+    split = {"feature": 0, "left_values": [0], "weights": [0.5, 0.5], "left": 1, "right": 2}
+    model = read(document_of({"nodes": [split, *leaves]}, size=3))
+    row = np.array([[2]])
+    assert model.predict(row).tolist() == [1]
+    assert model.predict_proba(row).tolist() == [[0.5, 0.5]]
+    assert np.isneginf(model.log_likelihood(row)).all()
+    result = model.assess(row)
+    assert all(r.tolist() == [0.0] for r in result.robustness.values())
+    assert result.tipping_class["tv"].tolist() == [0]
+
+
+@every_fast_ball
+def test_one_class_never_flips(name):
+    rng = np.random.default_rng(50)
+    document = random_document(rng, classes=1)
+    rows = random_rows(rng, document, 3, missing=0.2)
+    assert np.isinf(robustness(document, rows, name)).all()
+
+
+@every_fast_ball
+def test_relabelling_and_reordering_trees_change_nothing(name):
+    rng = np.random.default_rng(51)
+    for _ in range(10):
+        document = random_document(rng, classes=4, zeros=0.0)
+        rows = random_rows(rng, document, 5)
+        order = rng.permutation(4)
+        other = copy.deepcopy(document)
+        other["trees"] = other["trees"][::-1]
+        for tree in other["trees"]:
+            for node in tree["nodes"]:
+                if "class_probs" in node:
+                    node["class_probs"] = [node["class_probs"][c] for c in order]
+        np.testing.assert_allclose(
+            robustness(document, rows, name), robustness(other, rows, name), rtol=1e-9
+        )
+
+
+def test_larger_balls_flip_earlier():
+    """The inclusions of docs/perturbations.md, on two outcomes."""
+    rng = np.random.default_rng(52)
+    for _ in range(10):
+        document = random_document(rng)
+        rows = random_rows(rng, document, 20, missing=0.1)
+        r = {name: robustness(document, rows, name) for name in KNOWN if name != "kl"}
+        slack = 1 + 1e-9
+        # ε-contamination of size δ lies within total variation of size δ.
+        assert np.all(r["tv"] <= r["epsilon"] * slack)
+        # Σ (q'−q)²/q ≤ δ implies ½ Σ |q'−q| ≤ √δ / 2.
+        chi2 = r["chi2"]
+        assert np.all((r["tv"] <= np.sqrt(chi2) / 2 * slack) | np.isinf(chi2))
+
+
+def test_blocks_of_evidence_change_nothing(monkeypatch):
+    rng = np.random.default_rng(53)
+    document = random_document(rng, trees=9, features=4)
+    rows = random_rows(rng, document, 40, missing=0.5)
+    whole = robustness(document, rows, "odds_ratio")
+    monkeypatch.setattr(evidence, "MOST_PAIRS", 50)
+    assert np.array_equal(robustness(document, rows, "odds_ratio"), whole)
+
+
+class Halved(Perturbation):
+    """Total variation, twice as fast: only its lower expectation is given."""
+
+    domain = get("tv").domain
+
+    def lower_expectation(self, q, f, delta):
+        return get("tv").lower_expectation(q, f, np.minimum(2.0 * np.asarray(delta), 1.0))
+
+
+def test_a_ball_of_ones_own_works():
+    rng = np.random.default_rng(54)
+    for _ in range(5):
+        document = random_document(rng)
+        model = read(document)
+        rows = encode(model, random_rows(rng, document, 10, missing=0.2))
+        own = quantify(model.model_, rows, [Halved()])
+        tv = quantify(model.model_, rows, [get("tv")])
+        finite = np.isfinite(tv.robustness)
+        np.testing.assert_allclose(own.robustness[finite], tv.robustness[finite] / 2, rtol=1e-9)
+        assert np.array_equal(own.tipping[finite], tv.tipping[finite])
+
+
+class Careless(Perturbation):
+    """Gives one number, whatever it is asked."""
+
+    def lower_expectation(self, q, f, delta):
+        return 0.0
+
+
+def test_a_ball_that_gives_too_few_numbers_is_named():
+    document = document_of(stump([0.3, 0.7], [0.8, 0.2], [0.1, 0.9]))
+    model = read(document)
+    with pytest.raises(UnsupportedError, match="Careless"):
+        quantify(model.model_, encode(model, [[0]]), [Careless()])
