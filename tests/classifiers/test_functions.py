@@ -12,7 +12,7 @@ import robustq
 from robustq import NaiveBayesClassifier, RobustqError, UnsupportedError
 from robustq.perturbations import Domain, Perturbation, get
 
-from .test_naive_bayes import weather
+from .weather import weather
 
 FRAME, LABELS = weather()
 MODEL = NaiveBayesClassifier().fit(FRAME, LABELS)

@@ -4,6 +4,8 @@ Nothing here uses the library's own arrays: the recursion reads the document of 
 every node, and computes with 60 digits.
 """
 
+from typing import Any
+
 import mpmath
 import numpy as np
 
@@ -45,7 +47,7 @@ def random_nodes(rng, kinds, classes, depth, zeros):
         (-np.inf, np.inf) if "numeric" in kind else list(range(len(kind["categories"])))
         for kind in kinds
     ]
-    nodes = []
+    nodes: list[Any] = []
     add_node(rng, nodes, cell, classes, depth, zeros)
     return nodes
 
@@ -59,11 +61,11 @@ def add_node(rng, nodes, cell, classes, depth, zeros):
         return index
     feature = int(rng.choice(open_features))
     part = cell[feature]
-    node = {"feature": feature}
+    node: dict[str, Any] = {"feature": feature}
     if isinstance(part, tuple):
         low, high = max(part[0], -3.0), min(part[1], 3.0)
         node["threshold"] = float(rng.uniform(low, high))
-        sides = [(part[0], node["threshold"]), (node["threshold"], part[1])]
+        sides: list[Any] = [(part[0], node["threshold"]), (node["threshold"], part[1])]
     else:
         count = int(rng.integers(1, len(part)))
         left = sorted(int(v) for v in rng.choice(part, count, replace=False))
@@ -116,7 +118,7 @@ def finish(document):
             if "feature" not in node:
                 for probs, kind in zip(node["feature_probs"], document["features"], strict=True):
                     if isinstance(probs, list):
-                        probs += [0.0] * (len(kind["categories"]) - len(probs))
+                        probs.extend([0.0] * (len(kind["categories"]) - len(probs)))
     return document
 
 

@@ -132,7 +132,8 @@ def _read_split(encoding: Encoding, feature: int, threshold: float) -> Bools | f
     column = encoding.columns[feature]
     if isinstance(column, Categorical):
         values = np.array(column.categories, dtype=np.float64).astype(np.float32)
-        return np.asarray(values <= threshold)
+        # In 64 bits: comparing with a Python number would round the threshold, too.
+        return np.asarray(values.astype(np.float64) <= threshold)
     return _widen(threshold)
 
 
@@ -142,7 +143,7 @@ def _widen(threshold: float) -> float:
     scikit-learn rounds numbers before it compares them.
     """
     below = np.float32(threshold)
-    if below > threshold:
+    if float(below) > threshold:
         below = np.nextafter(below, np.float32(-np.inf))
     above = np.nextafter(below, np.float32(np.inf))
     if np.isinf(above):

@@ -34,7 +34,6 @@ __all__ = ["GenerativeForestClassifier", "GenerativeTreeClassifier"]
 
 UNLIMITED = 2**31 - 1
 LARGEST_SMOOTHING = 1e100
-# A path is at most so long in the tables that the kernels make for each row.
 SMALLEST_SD = 1e-9
 
 
@@ -53,11 +52,12 @@ class GenerativeForestClassifier(GenerativeClassifier):
         How many trees there are.
     criterion : {"gini", "entropy"}, default "gini"
         What a split should reduce.
-    max_depth : int, optional
-        How deep a tree may grow; as deep as it will by default.
-    min_samples_split : int or "auto", default "auto"
-        A node of fewer rows is not split; "auto" is half the square root of their number. A leaf
-        has to learn how every feature is distributed, and for that it needs rows.
+    max_depth : int, None or "auto", default "auto"
+        How deep a tree may grow; None lets it. "auto" is ⌊log₂ rows⌋ − 3, but at least 3: if
+        all leaves were equally deep, they would hold 8 to 16 rows. A leaf has to learn how
+        every feature is distributed, and deeper trees predict worse.
+    min_samples_split : int, default 2
+        A node of fewer rows is not split.
     min_samples_leaf : int, default 1
         No split leaves fewer rows on a side.
     max_features : int, float, "sqrt", "log2" or None, default 1/3
@@ -117,8 +117,8 @@ class GenerativeForestClassifier(GenerativeClassifier):
         n_estimators: int = 25,
         *,
         criterion: Literal["gini", "entropy"] = "gini",
-        max_depth: int | None = None,
-        min_samples_split: int | Literal["auto"] = "auto",
+        max_depth: int | Literal["auto"] | None = "auto",
+        min_samples_split: int = 2,
         min_samples_leaf: int = 1,
         max_features: float | str | None = 1 / 3,
         purity: float = 0.99,
@@ -324,18 +324,22 @@ class GenerativeForestClassifier(GenerativeClassifier):
         return Features(encoding.sizes, encoding.numeric, float(self.smoothing), float(self.min_sd))
 
     def _options(self, width: int, sample: Sample) -> Options:
-        auto = self.min_samples_split == "auto"
         return Options(
             max_features=self._count_features(width),
-            max_depth=UNLIMITED if self.max_depth is None else int(self.max_depth),
-            min_samples_split=math.floor(0.5 * math.sqrt(sample.repeats.sum()))
-            if auto
-            else float(self.min_samples_split),
+            max_depth=self._limit_depth(sample),
+            min_samples_split=float(self.min_samples_split),
             min_samples_leaf=float(self.min_samples_leaf),
             purity=float(self.purity),
             entropy=self.criterion == "entropy",
             bootstrap=bool(self.bootstrap),
         )
+
+    def _limit_depth(self, sample: Sample) -> int:
+        if self.max_depth is None:
+            return UNLIMITED
+        if self.max_depth == "auto":
+            return max(3, math.floor(math.log2(sample.repeats.sum())) - 3)
+        return int(self.max_depth)
 
     def _count_features(self, width: int) -> int:
         most = self.max_features
@@ -363,13 +367,11 @@ class GenerativeForestClassifier(GenerativeClassifier):
         self._require("n_estimators", self._trees_valid(), "a whole number of at least 1")
         self._require("criterion", self.criterion in ("gini", "entropy"), '"gini" or "entropy"')
         self._require(
-            "max_depth", _is_count(self.max_depth, 0, optional=True), "at least 0, or None"
+            "max_depth",
+            self.max_depth in (None, "auto") or _is_count(self.max_depth, 0),
+            'at least 0, None or "auto"',
         )
-        self._require(
-            "min_samples_split",
-            self.min_samples_split == "auto" or _is_count(self.min_samples_split, 1),
-            'at least 1, or "auto"',
-        )
+        self._require("min_samples_split", _is_count(self.min_samples_split, 1), "at least 1")
         self._require("min_samples_leaf", _is_count(self.min_samples_leaf, 1), "at least 1")
         self._require(
             "max_features",
@@ -431,8 +433,8 @@ min_sd, handle_unknown, categorical, numeric, random_state
         self,
         *,
         criterion: Literal["gini", "entropy"] = "gini",
-        max_depth: int | None = None,
-        min_samples_split: int | Literal["auto"] = "auto",
+        max_depth: int | Literal["auto"] | None = "auto",
+        min_samples_split: int = 2,
         min_samples_leaf: int = 1,
         max_features: float | str | None = None,
         purity: float = 0.99,
@@ -473,9 +475,7 @@ def _seed_of(random_state: Any) -> int:
         raise InputError(str(error)) from error
 
 
-def _is_count(value: Any, least: int, *, optional: bool = False) -> bool:
-    if value is None:
-        return optional
+def _is_count(value: Any, least: int) -> bool:
     return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= least
 
 
