@@ -4,9 +4,16 @@ from __future__ import annotations
 
 import sys
 
-from . import balls, naive_bayes
+from . import balls, forest, naive_bayes
 
-MEASURES = (balls.measure, naive_bayes.measure_start, naive_bayes.measure_ratios)
+MEASURES = (
+    balls.measure,
+    naive_bayes.measure_start,
+    naive_bayes.measure_ratios,
+    forest.measure_start,
+    forest.measure_ratios,
+    forest.measure_growth,
+)
 
 
 def main() -> int:

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-import tempfile
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -15,6 +11,7 @@ from sklearn.naive_bayes import CategoricalNB
 from robustq import NaiveBayesClassifier
 
 from .clock import best_time
+from .first_use import measure_first_use
 from .table import Limits
 
 if TYPE_CHECKING:
@@ -65,14 +62,7 @@ def measure_ratios() -> Limits:
 
 def measure_start() -> Limits:
     """Time the first use, which compiles, and the next process, which finds it on disk."""
-    table = Limits(
-        "From import to the first assessment (scikit-learn imported before)", ("what", "seconds")
-    )
-    with tempfile.TemporaryDirectory() as folder:
-        for what, limit in (("first use, compiles", 10.0), ("second process", 1.0)):
-            seconds = _run(SCRIPT, folder)
-            table.add(what, f"{seconds:.2f}", measured=seconds, limit=limit)
-    return table
+    return measure_first_use("naive Bayes", SCRIPT, compiling=10.0, starting=1.0)
 
 
 def make_rows(classes: int) -> tuple[Indices, Indices]:
@@ -99,10 +89,3 @@ def _add(
         measured=ratio,
         limit=limit,
     )
-
-
-def _run(script: str, cache: str) -> float:
-    environment = os.environ | {"NUMBA_CACHE_DIR": cache}
-    command = [sys.executable, "-c", script]
-    done = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)  # noqa: S603
-    return float(done.stdout)
