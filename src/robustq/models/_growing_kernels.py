@@ -58,7 +58,7 @@ def sort_items(reals, codes, count):
         gap //= 3
 
 
-@_inner
+@_inlined
 def _order_ranks(reals, codes, values):
     """Sort the ranks that were seen: by walking over all of them, if they are many."""
     low, high = codes[SEEN, 0], codes[SEEN, 0]
@@ -75,7 +75,7 @@ def _order_ranks(reals, codes, values):
             k += 1
 
 
-@_inner
+@_inlined
 def _order_values(hist, reals, codes, values, by_class, present, classes_here, which):
     """Sort values by their share of a class, or (the last order) by the principal direction."""
     if which == classes_here:
@@ -91,7 +91,7 @@ def _order_values(hist, reals, codes, values, by_class, present, classes_here, w
     sort_items(reals, codes, values)
 
 
-@_inner
+@_inlined
 def _direct(hist, codes, values, by_class, present, classes_here):
     """Write the first principal direction of the class shares of the values."""
     total = 0.0
@@ -141,7 +141,7 @@ def _purity(weight, total, entropy):
     return weight * math.log(weight / total) if entropy else weight * weight / total
 
 
-@_inner
+@_inlined
 def _best_prefix(hist, reals, codes, values, by_class, present, classes_here, entropy, min_leaf):
     """Return the gain in purity of the best cut of ordered values, and how many go left."""
     total, count = 0.0, 0.0
@@ -178,7 +178,7 @@ def _best_prefix(hist, reals, codes, values, by_class, present, classes_here, en
     return best, cut
 
 
-@_inner
+@_inlined
 def _split_rows(columns, weights, order, start, stop, feature, codes, on_left):
     """Move the rows that go left before the others; return where those begin, and who is heavier.
 
@@ -205,7 +205,7 @@ def _split_rows(columns, weights, order, start, stop, feature, codes, on_left):
     return middle, left_heavier
 
 
-@_inner
+@_inlined
 def _write_set(nodes, node, codes, on_left, values, left_heavier):
     """Write the set of values that go left; those that are not here go to the heavier side."""
     bits = ~np.uint64(0) if left_heavier else np.uint64(0)
@@ -216,7 +216,7 @@ def _write_set(nodes, node, codes, on_left, values, left_heavier):
     nodes[node, LENGTH] = np.int32(bits >> np.uint64(32))
 
 
-@_inner
+@_inlined
 def _write_list(nodes, node, reals, codes, on_left, values, left_heavier, lists, listed):
     """Write the values of the lighter side to a list; return where it ends, or −1: no room."""
     first = on_left if left_heavier else 0
