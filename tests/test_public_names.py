@@ -13,16 +13,22 @@ def test_the_public_names_are_these():
     assert sorted(robustq.__all__) == [
         "Assessment",
         "DomainError",
+        "GenerativeForestClassifier",
+        "GenerativeTreeClassifier",
         "InputError",
         "NaiveBayesClassifier",
+        "NoGuaranteeWarning",
         "RobustqError",
+        "SelectiveClassifier",
         "UnknownNameError",
         "UnknownValueWarning",
         "UnsupportedError",
         "assess",
         "credal_predict",
+        "indicators",
         "is_robust",
         "perturbations",
+        "rejection",
         "robustness",
     ]
     assert sorted(robustq.perturbations.__all__) == [

@@ -1,16 +1,18 @@
-from . import perturbations
+from . import indicators, perturbations, rejection
 from .classifiers.forest import GenerativeForestClassifier, GenerativeTreeClassifier
 from .classifiers.functions import assess, credal_predict, is_robust, robustness
 from .classifiers.naive_bayes import NaiveBayesClassifier
 from .exceptions import (
     DomainError,
     InputError,
+    NoGuaranteeWarning,
     RobustqError,
     UnknownNameError,
     UnknownValueWarning,
     UnsupportedError,
 )
 from .quantification.assessment import Assessment
+from .selection.selective import SelectiveClassifier
 
 __all__ = [
     "Assessment",
@@ -19,14 +21,18 @@ __all__ = [
     "GenerativeTreeClassifier",
     "InputError",
     "NaiveBayesClassifier",
+    "NoGuaranteeWarning",
     "RobustqError",
+    "SelectiveClassifier",
     "UnknownNameError",
     "UnknownValueWarning",
     "UnsupportedError",
     "assess",
     "credal_predict",
+    "indicators",
     "is_robust",
     "perturbations",
+    "rejection",
     "robustness",
 ]
 

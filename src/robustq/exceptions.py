@@ -8,13 +8,14 @@
     │   └── UnknownNameError            a name nobody registered
     └── UnsupportedError (ValueError)   an object cannot do what is asked of it
 
-Beside them stands ``UnknownValueWarning``, and scikit-learn's ``NotFittedError`` has a
-twin that is a ``RobustqError`` too.
+Beside them stand ``UnknownValueWarning`` and ``NoGuaranteeWarning``, and scikit-learn's
+``NotFittedError`` has a twin that is a ``RobustqError`` too.
 """
 
 __all__ = [
     "DomainError",
     "InputError",
+    "NoGuaranteeWarning",
     "RobustqError",
     "UnknownNameError",
     "UnknownValueWarning",
@@ -36,6 +37,10 @@ class DomainError(InputError):
 
 class UnknownNameError(InputError):
     """A name nobody registered."""
+
+
+class NoGuaranteeWarning(UserWarning):
+    """No threshold can give the guarantee that was asked for."""
 
 
 class UnknownValueWarning(UserWarning):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from robustq.exceptions import UnsupportedError
+from robustq.tables.frames import as_arrow, as_pandas, as_polars
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -63,33 +63,15 @@ class Assessment:
 
     def to_arrow(self) -> pa.Table:
         """Return a pyarrow table."""
-        import pyarrow as pa  # noqa: PLC0415 (slow to import)
-
-        # Through lists where a label may be None: numpy has no missing labels.
-        return pa.table(
-            {
-                name: pa.array(column.tolist() if column.dtype == object else column)
-                for name, column in self.to_dict().items()
-            }
-        )
+        return as_arrow(self.to_dict())
 
     def to_pandas(self) -> pd.DataFrame:
         """Return a pandas frame."""
-        try:
-            import pandas  # noqa: ICN001, PLC0415 (optional)
-        except ImportError as error:
-            raise UnsupportedError(_install("pandas")) from error
-        return pandas.DataFrame(self.to_dict())
+        return as_pandas(self.to_dict())
 
     def to_polars(self) -> pl.DataFrame:
         """Return a polars frame."""
-        try:
-            import polars  # noqa: ICN001, PLC0415 (optional)
-        except ImportError as error:
-            raise UnsupportedError(_install("polars")) from error
-        frame = polars.from_arrow(self.to_arrow())
-        assert isinstance(frame, polars.DataFrame)  # noqa: S101 (a table, not a column)
-        return frame
+        return as_polars(self.to_dict())
 
     def __repr__(self) -> str:
         columns = {name: [_show(v) for v in c[:SHOWN]] for name, c in self.to_dict().items()}
@@ -108,7 +90,3 @@ def _show(value: object) -> str:
     if isinstance(value, (float, np.floating)):
         return f"{value:.4g}"
     return "–" if value is None else str(value)
-
-
-def _install(package: str) -> str:
-    return f"{package} is not installed: pip install {package}, or use to_arrow()"

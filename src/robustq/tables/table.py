@@ -20,7 +20,7 @@ from robustq.exceptions import InputError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["Column", "Table", "as_objects", "is_frame"]
+__all__ = ["Column", "Table", "as_objects", "count_rows", "is_frame", "take_rows"]
 
 Column: TypeAlias = "np.ndarray[Any, Any] | pa.Array"
 
@@ -110,6 +110,25 @@ class Table:
     def label(self, index: int) -> str:
         """Return how to speak of a column: by its name, or by its position."""
         return f"column {self.names[index]!r}" if self.names else f"column {index}"
+
+
+def take_rows(given: Any, rows: np.ndarray[Any, Any]) -> Any:
+    """Return some rows of a frame or array, as the same kind of thing."""
+    if is_frame(given):
+        frame = given if nw.dependencies.is_into_dataframe(given) else pa.table(given)
+        return nw.from_native(frame, eager_only=True)[rows].to_native()
+    if hasattr(given, "tocsr"):
+        return given.tocsr()[rows]
+    if isinstance(given, (list, tuple)):
+        return [given[row] for row in rows.tolist()]
+    return given[rows] if hasattr(given, "shape") else np.asarray(given)[rows]
+
+
+def count_rows(given: Any) -> int | None:
+    """Return how many rows a frame or array has; None if it does not tell."""
+    if hasattr(given, "shape"):
+        return int(given.shape[0]) if given.shape else None
+    return len(given) if hasattr(given, "__len__") else None
 
 
 def is_frame(given: object) -> bool:

@@ -1,0 +1,146 @@
+"""Several models, each learned from a bootstrap sample."""
+
+from __future__ import annotations
+
+import warnings
+from numbers import Integral
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils import check_random_state
+
+from robustq.blocks import for_each_block
+from robustq.classifiers.base import NotFittedError
+from robustq.classifiers.labels import read_labels
+from robustq.exceptions import InputError, UnknownValueWarning
+from robustq.tables.table import count_rows, take_rows
+
+from .probabilities import predict_probabilities
+
+if TYPE_CHECKING:
+    from robustq.arrays import Floats, Indices
+
+__all__ = ["BootstrapEnsemble"]
+
+MOST_DRAWS = 1000
+
+
+class BootstrapEnsemble(BaseEstimator):
+    """Copies of a model, each fitted on a bootstrap sample of the training set.
+
+    Parameters
+    ----------
+    model : estimator
+        Any classifier with `predict_proba`; it is copied, not changed.
+    n_models : int, default 10
+    random_state : int or RandomState, default 0
+        Draws the samples; and each copy with a `random_state` of its own gets another one.
+    n_jobs : int, optional
+        How many copies to fit at once; as many as there are cores by default.
+
+    Attributes
+    ----------
+    models_ : list of estimators
+    classes_ : ndarray
+        All labels; a model that never saw one gives it probability 0.
+
+    Notes
+    -----
+    A sample that holds one class only, where there are several, is drawn again: many classifiers
+    cannot be fitted on it.
+
+    Examples
+    --------
+    >>> from robustq import NaiveBayesClassifier
+    >>> X, y = [["a"], ["a"], ["b"], ["b"]], [0, 0, 1, 1]
+    >>> ensemble = BootstrapEnsemble(NaiveBayesClassifier(), n_models=3).fit(X, y)
+    >>> ensemble.predict_probas([["a"]]).shape
+    (3, 1, 2)
+    """
+
+    models_: list[Any]
+    classes_: np.ndarray[Any, Any]
+
+    def __init__(
+        self,
+        model: Any,
+        n_models: int = 10,
+        *,
+        random_state: int | np.random.RandomState | None = 0,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.model = model
+        self.n_models = n_models
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Any, y: Any) -> BootstrapEnsemble:
+        """Fit the copies.
+
+        Parameters
+        ----------
+        X : frame or array of shape (rows, features)
+        y : sequence of labels
+
+        Returns
+        -------
+        BootstrapEnsemble
+            The ensemble itself.
+        """
+        if not (isinstance(self.n_models, Integral) and self.n_models >= 1):
+            msg = f"n_models must be a whole number of at least 1, got {self.n_models!r}"
+            raise InputError(msg)
+        labels = read_labels(y, count_rows(X))
+        classes = np.unique(labels)
+        try:
+            rng = check_random_state(self.random_state)
+        except ValueError as error:
+            raise InputError(str(error)) from error
+        samples = [_draw(labels, len(classes), rng) for _ in range(self.n_models)]
+        models = [_copy(self.model, rng) for _ in samples]
+
+        def work(block: slice) -> None:
+            rows = samples[block.start]
+            models[block.start].fit(take_rows(X, rows), labels[rows])
+
+        threads = None if self.n_jobs in (None, -1) else int(self.n_jobs)
+        for_each_block(work, len(models), 1, threads)
+        self.models_ = models
+        self.classes_ = classes
+        return self
+
+    def predict_probas(self, X: Any) -> Floats:
+        """Return what each model predicts, (models, rows, classes).
+
+        Parameters
+        ----------
+        X : frame or array of shape (rows, features)
+        """
+        if not hasattr(self, "models_"):
+            msg = "This BootstrapEnsemble is not fitted yet: call its fit first"
+            raise NotFittedError(msg)
+        return np.stack([self._align(model, X) for model in self.models_])
+
+    def _align(self, model: Any, X: Any) -> Floats:
+        with warnings.catch_warnings():
+            # A sample need not hold every value: nothing to report.
+            warnings.simplefilter("ignore", UnknownValueWarning)
+            own = predict_probabilities(model, X)
+        probs = np.zeros((len(own), len(self.classes_)))
+        probs[:, np.searchsorted(self.classes_, model.classes_)] = own
+        return probs
+
+
+def _copy(model: Any, rng: np.random.RandomState) -> Any:
+    copy = clone(model)
+    states = {name for name in copy.get_params() if name.split("__")[-1] == "random_state"}
+    return copy.set_params(**{name: int(rng.randint(2**31)) for name in sorted(states)})
+
+
+def _draw(labels: np.ndarray[Any, Any], classes: int, rng: np.random.RandomState) -> Indices:
+    for _ in range(MOST_DRAWS):
+        rows = rng.randint(len(labels), size=len(labels))
+        if classes == 1 or np.any(labels[rows] != labels[rows[0]]):
+            break
+    return rows

@@ -1,0 +1,215 @@
+"""The comparison table: which score is best at which rejection rate, over data sets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from robustq.exceptions import InputError
+from robustq.tables.frames import as_arrow, as_pandas, as_polars
+
+from .averages import AverageCurve, average_curves
+from .curves import Curve, check_rates
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
+    from numpy.typing import ArrayLike
+    from rich.table import Table
+
+    from robustq.arrays import Bools, Floats, Indices
+
+__all__ = ["RATES", "Comparison", "compare"]
+
+RATES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
+AREA = "AU-ARC"
+TIE = 1e-9  # accuracies this near are equal
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Mean accuracies and wins, one row for each rejection rate, the last for AU-ARC.
+
+    Attributes
+    ----------
+    labels : tuple of str
+        What each row is about.
+    names : tuple of str
+        What is compared.
+    data_sets : tuple of str
+    values : ndarray of shape (data sets, rows, names)
+        The accuracy, or the area, of each.
+    """
+
+    labels: tuple[str, ...]
+    names: tuple[str, ...]
+    data_sets: tuple[str, ...]
+    values: Floats
+
+    @property
+    def mean(self) -> Floats:
+        """The mean over the data sets, (rows, names)."""
+        return np.asarray(self.values.mean(axis=0))
+
+    @property
+    def wins(self) -> Indices:
+        """On how many data sets each is best, (rows, names); those that tie all win."""
+        best = self.values.max(axis=2, keepdims=True)
+        return np.asarray((self.values >= best - TIE).sum(axis=0))
+
+    @property
+    def is_best(self) -> Bools:
+        """Which mean is the largest of its row; those that tie all are."""
+        return self.mean >= self.mean.max(axis=1, keepdims=True) - TIE
+
+    def to_dict(self) -> dict[str, np.ndarray[Any, Any]]:
+        """Return the columns by name: for each score its mean and its wins."""
+        columns: dict[str, np.ndarray[Any, Any]] = {"rejected": np.array(self.labels, dtype=object)}
+        for index, name in enumerate(self.names):
+            columns[name] = self.mean[:, index]
+            columns[f"{name}_wins"] = self.wins[:, index]
+        return columns
+
+    def to_arrow(self) -> pa.Table:
+        """Return a pyarrow table."""
+        return as_arrow(self.to_dict())
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return a pandas frame."""
+        return as_pandas(self.to_dict())
+
+    def to_polars(self) -> pl.DataFrame:
+        """Return a polars frame."""
+        return as_polars(self.to_dict())
+
+    def to_markdown(self) -> str:
+        """Return a Markdown table; the best means are bold."""
+        head = ["rejected", *self.names]
+        lines = [head, ["---", *("---:" for _ in self.names)]]
+        lines += self._cells(lambda text, best: f"**{text}**" if best else text)
+        return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+    def to_latex(self) -> str:
+        r"""Return a LaTeX table (booktabs); the best means are bold."""
+        rows = self._cells(lambda text, best: rf"\textbf{{{text}}}" if best else text)
+        body = [" & ".join(_escape(row[0:1]) + row[1:]) + r" \\" for row in rows]
+        # The last row is about something else.
+        body.insert(len(body) - 1, r"\midrule")
+        return "\n".join(
+            [
+                rf"\begin{{tabular}}{{l{'r' * len(self.names)}}}",
+                r"\toprule",
+                " & ".join(_escape(["rejected", *self.names])) + r" \\",
+                r"\midrule",
+                *body,
+                r"\bottomrule",
+                r"\end{tabular}",
+            ]
+        )
+
+    def to_rich(self, title: str | None = None) -> Table:
+        """Return a table for rich to print; the best means are bold."""
+        from rich.table import Table  # noqa: PLC0415 (only where it is shown)
+        from rich.text import Text  # noqa: PLC0415
+
+        table = Table(
+            title=title, caption=f"mean accuracy (wins on {len(self.data_sets)} data sets)"
+        )
+        table.add_column("rejected")
+        for name in self.names:
+            table.add_column(name, justify="right")
+        marked = self._cells(lambda text, best: Text(text, style="bold green" if best else ""))
+        for index, row in enumerate(marked):
+            table.add_row(*row, end_section=index == len(marked) - 2)
+        return table
+
+    def __str__(self) -> str:
+        rows = [["rejected", *self.names], *self._cells(lambda text, best: text + "*" * int(best))]
+        widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+        return "\n".join(
+            "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True))
+            for row in rows
+        )
+
+    def _cells(self, mark: Any) -> list[list[Any]]:
+        """Return the rows as text: mean and wins, the best ones marked."""
+        cells = zip(self.labels, self.mean, self.wins, self.is_best, strict=True)
+        return [
+            [label, *(mark(f"{m:.4f} ({w})", b) for m, w, b in zip(*row, strict=True))]
+            for label, *row in cells
+        ]
+
+
+def compare(
+    results: Mapping[str, Mapping[str, Curve | Sequence[Curve]]],
+    rates: ArrayLike = RATES,
+) -> Comparison:
+    """Compare scores by their accuracy-rejection curves, over data sets.
+
+    Parameters
+    ----------
+    results : mapping of data set to mapping of name to Curve or sequence of Curve
+        Several curves are those of several runs; they are averaged.
+    rates : array_like
+        The rejection rates to compare at.
+
+    Returns
+    -------
+    Comparison
+
+    Examples
+    --------
+    >>> from robustq.rejection import accuracy_rejection_curve
+    >>> right = [True, True, False, True]
+    >>> curves = {"good": accuracy_rejection_curve(right, [3, 2, 0, 1]),
+    ...           "bad": accuracy_rejection_curve(right, [0, 1, 2, 3])}
+    >>> print(compare({"toy": curves}, rates=[0, 0.5]))
+    rejected         good          bad
+          0%  0.7500 (1)*  0.7500 (1)*
+         50%  1.0000 (1)*   0.5000 (0)
+      AU-ARC  0.9375 (1)*   0.7292 (0)
+    """
+    grid = np.atleast_1d(check_rates(rates))
+    names = _read_names(results)
+    values = [
+        [_summarise(curves[name], grid, f"{data_set}, {name}") for name in names]
+        for data_set, curves in results.items()
+    ]
+    labels = (*(f"{100 * rate:.3g}%" for rate in grid), AREA)
+    return Comparison(labels, names, tuple(results), np.array(values).transpose(0, 2, 1))
+
+
+def _read_names(results: Mapping[str, Mapping[str, Any]]) -> tuple[str, ...]:
+    if not results:
+        msg = "there is nothing to compare: give the curves of at least one data set"
+        raise InputError(msg)
+    first, *others = results.items()
+    names = tuple(first[1])
+    if not names:
+        msg = f"there is nothing to compare for {first[0]!r}"
+        raise InputError(msg)
+    for data_set, curves in others:
+        if set(curves) != set(names):
+            odd = sorted(set(curves) ^ set(names))
+            msg = f"{first[0]!r} and {data_set!r} do not have the same curves: {', '.join(odd)}"
+            raise InputError(msg)
+    return names
+
+
+def _summarise(curves: Any, rates: Floats, where: str) -> list[float]:
+    """Return the accuracies at the rates, and the area."""
+    given = [curves] if isinstance(curves, Curve) else list(curves)
+    if not given or not all(isinstance(curve, Curve) for curve in given):
+        msg = f"{where}: expected a Curve or several, got {curves!r}"
+        raise InputError(msg)
+    average: AverageCurve = average_curves(given, rates)
+    return [*average.accuracy.tolist(), average.auc]
+
+
+def _escape(cells: list[str]) -> list[str]:
+    return [cell.replace("%", r"\%").replace("_", r"\_") for cell in cells]

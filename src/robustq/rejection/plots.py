@@ -1,0 +1,218 @@
+"""Pictures of curves and of robustness. matplotlib is imported when one is drawn."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from robustq.exceptions import InputError
+
+from .curves import read_results
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from matplotlib.axes import Axes
+    from numpy.typing import ArrayLike
+
+    from robustq.arrays import Floats
+
+    from .averages import AverageCurve
+    from .bands import Band
+    from .curves import Curve
+
+__all__ = ["plot_curves", "plot_robustness"]
+
+# Okabe and Ito's colours, which colour-blind readers tell apart; with three kinds of lines, also
+# in black and white.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+LINES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (1.5, 1.2)))
+RIGHT, WRONG = COLOURS[0], COLOURS[1]
+GAP = 0.045  # of the height, between labels
+
+
+def plot_curves(
+    curves: Mapping[str, Curve | AverageCurve],
+    *,
+    bands: Mapping[str, Band] | None = None,
+    ax: Axes | None = None,
+    title: str | None = None,
+) -> Axes:
+    """Draw accuracy-rejection curves, each labelled at its end.
+
+    Parameters
+    ----------
+    curves : mapping of name to Curve or AverageCurve
+        Of an AverageCurve, nothing but the mean is drawn.
+    bands : mapping of name to Band, optional
+        Shaded behind the curves.
+    ax : matplotlib Axes, optional
+        Where to draw; new ones by default.
+    title : str, optional
+
+    Returns
+    -------
+    matplotlib Axes
+    """
+    if not curves:
+        msg = "there is no curve to draw"
+        raise InputError(msg)
+    axes = _new_axes() if ax is None else ax
+    ends: dict[str, float] = {}
+    last = max(float(curve.rates[-1]) for curve in curves.values())
+    for index, (name, curve) in enumerate(curves.items()):
+        colour, line = _style(index)
+        # Of the last few predictions the accuracy jumps about: it says nothing.
+        shown = curve.rates <= max(0.95, 1.0 - 1.0 / len(curve.rates))
+        axes.plot(curve.rates[shown], curve.accuracy[shown], color=colour, linestyle=line, lw=1.6)
+        if bands is not None and name in bands:
+            band = bands[name]
+            axes.fill_between(band.rates, band.low, band.high, color=colour, alpha=0.15, lw=0)
+        ends[name] = float(curve.accuracy[shown][-1])
+    axes.set_xlim(0.0, min(last, 0.95) if last > 0 else 1.0)
+    axes.set(xlabel="share rejected", ylabel="accuracy of the rest")
+    _label_ends(axes, ends, {name: curve.auc for name, curve in curves.items()})
+    _tidy(axes, title)
+    axes.xaxis.set_major_formatter(lambda x, _: f"{x:.0%}")
+    return axes
+
+
+def plot_robustness(
+    correct: ArrayLike,
+    robustness: ArrayLike,
+    *,
+    name: str = "robustness",
+    axes: tuple[Axes, Axes] | None = None,
+) -> tuple[Axes, Axes]:
+    """Draw how robust right and wrong predictions are, and accuracy against robustness.
+
+    Parameters
+    ----------
+    correct : array_like of bool, of shape (rows,)
+    robustness : array_like of shape (rows,)
+        Infinite values are drawn at the right edge.
+    name : str
+        What to call the robustness.
+    axes : pair of matplotlib Axes, optional
+
+    Returns
+    -------
+    pair of matplotlib Axes
+    """
+    right, size = read_results(correct, robustness)
+    left_axes, right_axes = _new_pair() if axes is None else axes
+    finite = size[np.isfinite(size)]
+    top = float(finite.max()) if len(finite) and finite.max() > 0.0 else 1.0
+    if len(finite) < len(size):
+        top *= 1.1
+    drawn = np.clip(size, 0.0, top)
+    edges = np.linspace(0.0, top, min(31, 2 + int(np.sqrt(len(size)))))
+    _draw_distribution(left_axes, drawn, right, edges, name)
+    _draw_accuracy(right_axes, drawn, right, edges, name)
+    return left_axes, right_axes
+
+
+def _draw_distribution(axes: Axes, size: Floats, right: Any, edges: Floats, name: str) -> None:
+    for part, colour, label in ((right, RIGHT, "right"), (~right, WRONG, "wrong")):
+        if part.any():
+            weights = np.full(int(part.sum()), 1.0 / part.sum())
+            bins = edges.tolist()
+            axes.hist(size[part], bins, weights=weights, color=colour, alpha=0.25)
+            axes.hist(
+                size[part],
+                bins,
+                weights=weights,
+                histtype="step",
+                color=colour,
+                lw=1.6,
+                label=f"{label} ({part.sum():,})",
+            )
+    axes.legend(frameon=False)
+    axes.set(xlabel=name, ylabel="share of the predictions", xlim=(0.0, edges[-1]))
+    _tidy(axes, "How robust right and wrong predictions are")
+
+
+def _draw_accuracy(axes: Axes, size: Floats, right: Any, edges: Floats, name: str) -> None:
+    """Draw the share that is right in parts of equal count, with its standard error."""
+    order = np.argsort(size, kind="stable")
+    parts = np.array_split(order, min(10, len(order)))
+    centre = np.array([size[part].mean() for part in parts])
+    share = np.array([right[part].mean() for part in parts])
+    error = np.array(
+        [np.sqrt(p * (1 - p) / len(part)) for p, part in zip(share, parts, strict=True)]
+    )
+    axes.errorbar(centre, share, error, color=RIGHT, marker="o", lw=1.6, capsize=2)
+    axes.axhline(float(right.mean()), color="#777777", lw=1.0, linestyle=":")
+    axes.annotate(
+        "all",
+        (edges[-1], float(right.mean())),
+        xytext=(3, 0),
+        textcoords="offset points",
+        va="center",
+        color="#777777",
+    )
+    axes.set(xlabel=f"{name} (mean of a tenth)", ylabel="accuracy", xlim=(0.0, edges[-1]))
+    _tidy(axes, "Accuracy against robustness")
+
+
+def _style(index: int) -> tuple[str, Any]:
+    """Return colour and kind of line: all pairs differ, and so do neighbours in both."""
+    return COLOURS[index % len(COLOURS)], LINES[index % len(LINES)]
+
+
+def _label_ends(axes: Axes, ends: dict[str, float], areas: dict[str, float]) -> None:
+    """Write the names beside the ends of the lines, pushed apart where they would overlap."""
+    low, high = axes.get_ylim()
+    gap = GAP * (high - low)
+    names = sorted(ends, key=lambda name: ends[name])
+    heights = _spread([ends[name] for name in names], gap, high)
+    right = axes.get_xlim()[1]
+    for name, height in zip(names, heights, strict=True):
+        colour, _ = _style(list(ends).index(name))
+        axes.annotate(
+            f"{name}  {areas[name]:.3f}",
+            (right, ends[name]),
+            xytext=(1.03, (height - low) / (high - low)),
+            textcoords="axes fraction",
+            va="center",
+            color=colour,
+            arrowprops={"arrowstyle": "-", "color": colour, "lw": 0.6, "shrinkA": 0, "shrinkB": 0},
+        )
+    axes.annotate(
+        "AU-ARC", (1.03, 1.04), xycoords="axes fraction", color="#555555", fontsize="small"
+    )
+
+
+def _spread(heights: list[float], gap: float, top: float) -> list[float]:
+    """Return ascending heights at least a gap apart, none above the top."""
+    placed: list[float] = []
+    for height in heights:
+        placed.append(max(height, placed[-1] + gap) if placed else height)
+    # Too high: push down from the top.
+    for index in range(len(placed) - 1, -1, -1):
+        limit = top if index == len(placed) - 1 else placed[index + 1] - gap
+        placed[index] = min(placed[index], limit)
+    return placed
+
+
+def _new_axes() -> Axes:
+    from matplotlib.figure import Figure  # noqa: PLC0415 (slow to import)
+
+    return Figure(figsize=(7.5, 4.6), layout="constrained").subplots()
+
+
+def _new_pair() -> tuple[Axes, Axes]:
+    from matplotlib.figure import Figure  # noqa: PLC0415 (slow to import)
+
+    first, second = Figure(figsize=(10, 4), layout="constrained").subplots(1, 2)
+    return first, second
+
+
+def _tidy(axes: Axes, title: str | None) -> None:
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+    axes.grid(visible=True, color="#dddddd", lw=0.6)
+    axes.set_axisbelow(True)
+    if title:
+        axes.set_title(title, loc="left", fontsize="medium")

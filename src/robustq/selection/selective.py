@@ -1,0 +1,236 @@
+"""A classifier that abstains where its error could not be bounded."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.frozen import FrozenEstimator
+from sklearn.utils import check_random_state
+
+from robustq.classifiers.base import NotFittedError
+from robustq.classifiers.labels import read_labels
+from robustq.exceptions import InputError, NoGuaranteeWarning
+from robustq.indicators import BootstrapEnsemble, compute, get
+from robustq.indicators.probabilities import predict_probabilities
+from robustq.tables.table import count_rows, take_rows
+
+from .thresholds import Calibration, calibrate
+
+if TYPE_CHECKING:
+    from robustq.arrays import Bools, Floats, Indices
+    from robustq.perturbations import Perturbation
+
+__all__ = ["SelectiveClassifier"]
+
+
+class SelectiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+    """Accept only predictions whose error is bounded, and abstain from the others.
+
+    A part of the data is kept aside; on it the loosest threshold of an indicator is found at which
+    the error of the accepted predictions is at most `max_error`, with the confidence stated. The
+    guarantee rests on one assumption: that the data to come are *exchangeable* with those kept
+    aside — drawn from the same source, in the same way. It is about the mean over all accepted
+    predictions to come, not about any single one or any subgroup.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Any classifier with `predict_proba`, a robustq classifier for a robustness. It is copied
+        and fitted. If it is already fitted, wrap it in `sklearn.frozen.FrozenEstimator`: then
+        all data given to fit serve to calibrate, and must be new to it.
+    indicator : str or Perturbation, default "r_tv"
+        What to trust: see `robustq.indicators.names`.
+    max_error : float, default 0.05
+        The largest share of wrong predictions among those accepted.
+    confidence : float, default 0.95
+        The probability, over the data kept aside, that the guarantee holds.
+    calibration_size : float, default 0.5
+        The share of the data that is kept aside.
+    ensemble : BootstrapEnsemble, optional
+        Fitted, for `u_t`, `u_a` and `u_e` of a frozen estimator; else one is made.
+    random_state : int or RandomState, default 0
+        Picks the part that is kept aside.
+
+    Attributes
+    ----------
+    estimator_ : estimator
+        The fitted classifier.
+    classes_ : ndarray
+    threshold_ : float
+        Predictions with a higher score are accepted; infinite if none is.
+    guaranteed_ : bool
+        Whether there is a guarantee.
+    error_bound_ : float
+        What the error is at most, with the confidence stated; NaN without a guarantee.
+    coverage_ : float
+        The share of the calibration data that is accepted.
+    calibration_ : Calibration
+        What was found at each threshold.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from robustq import NaiveBayesClassifier, SelectiveClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = SelectiveClassifier(NaiveBayesClassifier(), max_error=0.08).fit(X[:400], y[:400])
+    >>> accepted = model.accepts(X[400:])
+    >>> float((model.predict(X[400:]) == y[400:])[accepted].mean().round(2))
+    0.99
+    """
+
+    estimator_: Any
+    classes_: np.ndarray[Any, Any]
+    calibration_: Calibration
+
+    def __init__(
+        self,
+        estimator: Any,
+        indicator: str | Perturbation = "r_tv",
+        max_error: float = 0.05,
+        confidence: float = 0.95,
+        *,
+        calibration_size: float = 0.5,
+        ensemble: BootstrapEnsemble | None = None,
+        random_state: int | np.random.RandomState | None = 0,
+    ) -> None:
+        self.estimator = estimator
+        self.indicator = indicator
+        self.max_error = max_error
+        self.confidence = confidence
+        self.calibration_size = calibration_size
+        self.ensemble = ensemble
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any) -> SelectiveClassifier:
+        """Fit the estimator on a part of the data and calibrate it on the rest.
+
+        Parameters
+        ----------
+        X : frame or array of shape (rows, features)
+        y : sequence of labels
+
+        Returns
+        -------
+        SelectiveClassifier
+            The classifier itself.
+        """
+        self._check_parameters()
+        labels = read_labels(y, count_rows(X))
+        if isinstance(self.estimator, FrozenEstimator):
+            self.estimator_, self.ensemble_ = self.estimator.estimator, self.ensemble
+            return self._calibrate(X, labels)
+        rng = self._rng()
+        aside = self._split(labels, rng)
+        rest = np.setdiff1d(np.arange(len(labels)), aside)
+        train, own = take_rows(X, rest), labels[rest]
+        self.estimator_ = clone(self.estimator).fit(train, own)
+        self.ensemble_ = self.ensemble
+        if get(self.indicator).needs == "ensemble" and self.ensemble is None:
+            self.ensemble_ = BootstrapEnsemble(self.estimator, random_state=rng).fit(train, own)
+        return self._calibrate(take_rows(X, aside), labels[aside])
+
+    def _calibrate(self, X: Any, labels: np.ndarray[Any, Any]) -> SelectiveClassifier:
+        self.classes_ = self.estimator_.classes_
+        if hasattr(self.estimator_, "n_features_in_"):
+            self.n_features_in_ = self.estimator_.n_features_in_
+        if hasattr(self.estimator_, "feature_names_in_"):
+            self.feature_names_in_ = self.estimator_.feature_names_in_
+        correct = np.asarray(self.estimator_.predict(X) == labels)
+        score = self._score(X)
+        self.calibration_ = calibrate(correct, score, float(self.confidence))
+        picked = self.calibration_.pick(float(self.max_error))
+        self.guaranteed_ = picked is not None
+        if picked is None:
+            self.threshold_, self.error_bound_, self.coverage_ = np.inf, np.nan, 0.0
+            self._warn(len(labels))
+        else:
+            self.threshold_ = float(self.calibration_.thresholds[picked])
+            self.error_bound_ = float(self.calibration_.bounds[picked])
+            self.coverage_ = float(self.calibration_.accepted[picked] / len(labels))
+        return self
+
+    def _warn(self, rows: int) -> None:
+        least = float(self.calibration_.bounds.min())
+        msg = (
+            f"no threshold guarantees an error of at most {self.max_error:g} with confidence "
+            f"{self.confidence:g} on {rows} calibration rows (the best bound is {least:.3g}): "
+            "nothing will be accepted. Allow a larger error, or calibrate on more data"
+        )
+        warnings.warn(msg, NoGuaranteeWarning, stacklevel=4)
+
+    def predict(self, X: Any) -> np.ndarray[Any, Any]:
+        """Return the labels the estimator predicts, accepted or not: see `accepts`."""
+        self._require_fitted()
+        return np.asarray(self.estimator_.predict(X))
+
+    def predict_proba(self, X: Any) -> Floats:
+        """Return the probabilities the estimator predicts."""
+        self._require_fitted()
+        return predict_probabilities(self.estimator_, X)
+
+    def accepts(self, X: Any) -> Bools:
+        """Tell which predictions are accepted.
+
+        Parameters
+        ----------
+        X : frame or array of shape (rows, features)
+
+        Returns
+        -------
+        ndarray of bool, of shape (rows,)
+        """
+        self._require_fitted()
+        score = self._score(X)
+        # Everything is accepted where even that is safe, also a score of −∞.
+        return (score > self.threshold_) | (self.threshold_ == -np.inf)
+
+    def _score(self, X: Any) -> Floats:
+        scores = compute(self.estimator_, X, [self.indicator], ensemble=self.ensemble_)
+        return next(iter(scores.values()))
+
+    def _require_fitted(self) -> None:
+        if not hasattr(self, "calibration_"):
+            msg = (
+                f"This {type(self).__name__} instance is not fitted yet. Call 'fit' with "
+                "appropriate arguments before using this estimator."
+            )
+            raise NotFittedError(msg)
+
+    def _check_parameters(self) -> None:
+        get(self.indicator)
+        for name in ("max_error", "confidence", "calibration_size"):
+            value = getattr(self, name)
+            number = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
+            if not (number and 0.0 < float(value) < 1.0):
+                msg = f"{name} must lie between 0 and 1, got {value!r}"
+                raise InputError(msg)
+
+    def _rng(self) -> np.random.RandomState:
+        try:
+            return check_random_state(self.random_state)
+        except ValueError as error:
+            raise InputError(str(error)) from error
+
+    def _split(self, labels: np.ndarray[Any, Any], rng: np.random.RandomState) -> Indices:
+        """Return the rows to keep aside, a share of them all at random.
+
+        Not class by class: the guarantee needs an independent sample, and quotas are none.
+        """
+        count = round(float(self.calibration_size) * len(labels))
+        if not 0 < count < len(labels):
+            msg = (
+                f"n_samples={len(labels)} cannot be split into a part to learn from and one to "
+                f"calibrate on (calibration_size={self.calibration_size:g}): give more rows"
+            )
+            raise InputError(msg)
+        return np.sort(rng.permutation(len(labels))[:count])
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        inner = getattr(self.estimator, "__sklearn_tags__", None)
+        if inner is not None:
+            tags.input_tags = inner().input_tags
+        return tags

@@ -1,0 +1,74 @@
+"""The comparison table, in every form."""
+
+import io
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from robustq import InputError, rejection
+
+
+def curve(correct, score):
+    return rejection.accuracy_rejection_curve(correct, score)
+
+
+RIGHT = np.array([True, True, True, False, False, True, True, True, True, False])
+RESULTS = {
+    "one": {"r_tv": curve(RIGHT, RIGHT), "u_H": curve(RIGHT, ~RIGHT), "u_max": curve(RIGHT, RIGHT)},
+    "two": {
+        "r_tv": [curve(RIGHT, np.zeros(10)), curve(RIGHT, RIGHT)],
+        "u_H": curve(RIGHT, RIGHT),
+        "u_max": curve(RIGHT, np.zeros(10)),
+    },
+}
+
+
+def test_means_and_wins_are_counted():
+    table = rejection.compare(RESULTS, rates=[0.0, 0.3])
+    assert table.labels == ("0%", "30%", "AU-ARC")
+    assert table.names == ("r_tv", "u_H", "u_max")
+    assert table.mean[0].tolist() == pytest.approx([0.7] * 3)
+    # Nothing is rejected: all tie, and all win.
+    assert table.wins[0].tolist() == [2, 2, 2]
+    assert table.mean[1].tolist() == pytest.approx([(1 + 0.85) / 2, (4 / 7 + 1) / 2, 0.85])
+    assert table.wins[1].tolist() == [1, 1, 1]
+    assert table.is_best[1].tolist() == [True, False, False]
+
+
+def test_the_table_comes_in_every_form():
+    table = rejection.compare(RESULTS)
+    assert len(table.labels) == 11
+    frame = table.to_pandas()
+    assert frame.shape == (11, 7)
+    assert frame["r_tv_wins"].tolist() == table.wins[:, 0].tolist()
+    assert table.to_polars().shape == table.to_arrow().shape == (11, 7)
+    markdown = table.to_markdown().split("\n")
+    assert markdown[0] == "| rejected | r_tv | u_H | u_max |"
+    assert markdown[2].startswith("| 0% | **0.7000 (2)** |")
+    assert len(markdown) == 13
+    latex = table.to_latex()
+    assert r"r\_tv & u\_H" in latex
+    assert r"0\% & \textbf{0.7000 (2)}" in latex
+    assert latex.count(r"\\") == 12
+    file = io.StringIO()
+    Console(width=100, file=file).print(table.to_rich("Table 1"))
+    text = file.getvalue()
+    assert "wins on 2 data sets" in text
+    assert "0.7000 (2)" in text
+    assert str(table).split("\n")[1].split()[:3] == ["0%", "0.7000", "(2)*"]
+
+
+@pytest.mark.parametrize(
+    ("results", "message"),
+    [
+        ({}, "nothing to compare"),
+        ({"one": {}}, "nothing to compare for 'one'"),
+        ({"one": {"a": RESULTS["one"]["r_tv"]}, "two": {"b": []}}, "the same curves: a, b"),
+        ({"one": {"a": []}}, "one, a: expected a Curve or several"),
+        ({"one": {"a": [0.5]}}, "one, a: expected a Curve or several"),
+    ],
+)
+def test_what_cannot_be_compared_is_named(results, message):
+    with pytest.raises(InputError, match=message):
+        rejection.compare(results)
