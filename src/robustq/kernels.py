@@ -9,6 +9,7 @@ from typing import Any
 
 import numba
 from numba import types
+from numba.extending import intrinsic
 
 __all__ = [
     "bool_vector",
@@ -16,10 +17,13 @@ __all__ = [
     "code_matrix_out",
     "code_vector",
     "code_vector_out",
+    "count_bits",
     "float_matrix",
     "float_matrix_out",
     "float_vector",
     "float_vector_out",
+    "inlined",
+    "inner",
     "int_matrix_out",
     "int_vector",
     "int_vector_out",
@@ -39,6 +43,22 @@ int_matrix_out = types.Array(types.int64, 2, "C")
 int_vector_out = types.Array(types.int64, 1, "C")
 float_vector_out = types.Array(types.float64, 1, "C")
 float_matrix_out = types.Array(types.float64, 2, "C")
+
+
+# What kernels call. Only Python needs wrappers, and it calls none of these; what is called at one
+# place only compiles faster when it is inlined.
+inner = numba.njit(nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
+inlined = numba.njit(nogil=True, error_model="numpy", inline="always")
+
+
+@intrinsic
+def count_bits(_context, _word):
+    """Return how many bits of a word are set, by the instruction for it."""
+
+    def generate(_context, builder, _signature, arguments):
+        return builder.ctpop(arguments[0])
+
+    return types.uint64(types.uint64), generate
 
 
 def kernel(signature):

@@ -229,7 +229,7 @@ def test_blocks_threads_and_equal_rows_change_nothing(monkeypatch):
     expected = model.robustness(frame, "tv")
     got = model.robustness(doubled, "tv")
     np.testing.assert_array_equal(got, np.concatenate([expected, expected[::-1]]))
-    for rows, threads in ((1, 1), (7, 2), (64, 3)):
+    for rows, threads in ((31, 1), (64, 3)):
         monkeypatch.setattr(base, "BLOCK_ROWS", rows)
         model.n_jobs = threads
         np.testing.assert_array_equal(model.robustness(doubled, "tv"), got)
@@ -607,3 +607,123 @@ def test_accuracy_on_categories_is_on_par_with_a_random_forest():
     X, y = table[:, [0, 2, 3, 5, 6, 8, 9, 11, 13, 14, 16, 18, 19]], table[:, -1]
     codes = np.stack([np.unique(column, return_inverse=True)[1] for column in X.T], axis=1)
     assert mean_gap(X, codes, y, splits=40) > -0.01
+
+
+# What broke once
+
+
+def test_narrow_cells_and_tiny_numbers_give_probabilities():
+    for X in (
+        np.array([[0.0], [1e-310], [2e-310], [3e-310]] * 5),
+        np.array([[0.0], [1e-200], [2e-200], [1e149]] * 5),
+    ):
+        model = small_forest(bootstrap=False).fit(X, [0, 1, 0, 1] * 5)
+        assert np.isfinite(model.predict_proba(X)).all()
+        assert np.all(model.robustness(X) >= 0)
+
+
+def test_huge_weights_are_no_trouble():
+    frame, y = weather()
+    model = small_forest().fit(frame, y, sample_weight=np.full(ROWS, 1e18))
+    assert model.score(frame, y) > 0.5
+
+
+def test_the_order_of_rows_with_fractional_weights_does_not_matter():
+    frame, y = weather()
+    rng = np.random.default_rng(0)
+    rows = np.tile(np.arange(50), 3)
+    weights = rng.uniform(0.1, 1.0, 150)
+    order = rng.permutation(150)
+    one = small_forest().fit(frame.iloc[rows], y[rows], sample_weight=weights)
+    other = small_forest().fit(
+        frame.iloc[rows[order]], y[rows[order]], sample_weight=weights[order]
+    )
+    assert same(one, other)
+
+
+def test_columns_of_a_foreign_forest_are_matched_by_name():
+    frame, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    forest = RandomForestClassifier(3, random_state=0).fit(frame, y)
+    model = GenerativeForestClassifier.from_sklearn(forest, frame[frame.columns[::-1]], y)
+    expected = GenerativeForestClassifier.from_sklearn(forest, frame, y)
+    np.testing.assert_array_equal(model.predict_proba(frame), expected.predict_proba(frame))
+
+
+def test_splits_of_missing_against_present_values_are_refused():
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 4, (300, 3)).astype(float)
+    X[rng.random(X.shape) < 0.2] = np.nan
+    y = np.isnan(X[:, 0]).astype(int)
+    tree = DecisionTreeClassifier(random_state=0).fit(X, y)
+    with pytest.raises(UnsupportedError, match="tells missing values of column 0 from all"):
+        GenerativeForestClassifier.from_sklearn(tree, X, y)
+
+
+def test_columns_of_several_types_can_be_sampled():
+    frame = pd.DataFrame({"a": [1, "x", 2] * 10, "b": [True, "no", 2**64] * 10})
+    drawn, _ = small_forest().fit(frame, [0, 1] * 15).sample(5, random_state=0)
+    assert drawn.num_rows == 5
+
+
+def test_far_tails_can_be_sampled():
+    leaf = {
+        "class_probs": [1.0],
+        "feature_probs": [{"mean": 0.0, "sd": 1.0, "low": 20.0, "high": None}],
+    }
+    document = {
+        "format": "robustq-model",
+        "version": 1,
+        "kind": "generative_forest",
+        "classes": [0],
+        "features": [{"name": "x", "numeric": True}],
+        "trees": [
+            {
+                "nodes": [
+                    {"feature": 0, "threshold": 20.0, "weights": [0.0, 1.0], "left": 1, "right": 2},
+                    {
+                        "class_probs": [1.0],
+                        "feature_probs": [{"mean": 0.0, "sd": 1.0, "low": None, "high": 20.0}],
+                    },
+                    leaf,
+                ]
+            }
+        ],
+    }
+    drawn, _ = GenerativeForestClassifier.from_dict(document).sample(1000, random_state=0)
+    values = drawn["x"].to_numpy()
+    assert 20.0 <= values.min() < 20.01
+    # The mean excess over 20 is about 1/20.
+    assert values.mean() - 20.0 == pytest.approx(0.05, abs=0.01)
+
+
+def test_thousands_of_numbers_do_not_wrap_around():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(20, 2500))
+    model = small_forest(n_estimators=1, max_depth=0).fit(X, [0, 1] * 10)
+    assert model.log_likelihood(np.full((1, 2500), 30000.0))[0] < -1e9
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"max_depth": 10**30},
+        {"min_samples_leaf": 10**400},
+        {"smoothing": 10**400},
+        {"purity": 10**400},
+        {"bootstrap": "x"},
+        *({name: np.ones(2)} for name in ("max_features", "criterion", "n_jobs", "max_depth")),
+    ],
+)
+def test_strange_options_are_refused(options):
+    with pytest.raises(InputError, match=f"{next(iter(options))} must be"):
+        small_forest(**options).fit([["a"], ["b"]], [0, 1])
+    with pytest.raises(InputError, match="n must be"):
+        small_forest().fit([["a"], ["b"]], [0, 1]).sample(10**30)
+
+
+def test_many_classes_and_categories_take_no_age():
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 1000, size=(4000, 2))
+    y = rng.integers(0, 200, 4000)
+    model = small_forest(n_estimators=1).fit(X, y)
+    assert model.credal_predict(X[:5], "tv", 0.2).shape == (5, 200)

@@ -5,6 +5,7 @@ import copy
 import mpmath
 import numpy as np
 import pytest
+from sklearn.datasets import load_digits
 
 from robustq import GenerativeForestClassifier, UnsupportedError
 from robustq.perturbations import Perturbation, get
@@ -362,3 +363,58 @@ def test_a_ball_that_gives_too_few_numbers_is_named():
     model = read(document)
     with pytest.raises(UnsupportedError, match="Careless"):
         quantify(model.model_, encode(model, [[0]]), [Careless()])
+
+
+def dying(weight, probs):
+    """Return a stump whose first leaf alone has an opinion."""
+    return stump([weight, 1.0 - weight], probs, [0.5, 0.5])
+
+
+@every_fast_ball
+@pytest.mark.parametrize("weight", [0.816, 0.3, 0.0625, 0.7071])
+def test_a_kink_is_not_taken_for_a_root(weight, name):
+    """The largest tree vanishes, and a far smaller one still carries the prediction."""
+    for tiny in (1e-9, 1e-13):
+        against = {"nodes": [{"class_probs": [0.0, 1.0], "feature_probs": [[tiny**1.2, 1.0]]}]}
+        against["nodes"][0]["feature_probs"][0][1] = 1.0 - tiny**1.2
+        trees = [dying(weight, [1.0, 0.0]), dying(0.9, [0.5 + tiny, 0.5 - tiny]), against]
+        check_all(document_of(*trees), [[0]], name)
+        check_all(document_of(*trees), [[None]], name)
+
+
+@every_fast_ball
+@pytest.mark.parametrize("weight", [0.999999, 0.9, 0.5, 1e-9])
+def test_a_margin_that_falls_to_zero_and_stays_there_is_found(weight, name):
+    constant = {"nodes": [{"class_probs": [0.75, 0.25], "feature_probs": [[1.0, 0.0]]}]}
+    document = document_of(constant, dying(weight, [0.25, 0.75]))
+    found = check_all(document, [[0]], name)
+    assert np.isfinite(found.robustness).all()
+    check_all(document, [[0]], name, general=True)
+
+
+@every_fast_ball
+def test_near_ties_of_rows_with_gaps_stay_exact(name):
+    rng = np.random.default_rng(55)
+    for gap in (1e-7, 1e-10, 1e-13):
+        trees = [
+            stump([w, 1.0 - w], [0.7 + gap, 0.3 - gap], [0.3, 0.7])
+            for w in rng.uniform(0.2, 0.8, 3).tolist()
+        ]
+        trees += [
+            stump([w, 1.0 - w], [0.3, 0.7], [0.7, 0.3])
+            for w in (tree["nodes"][0]["weights"][0] for tree in trees)
+        ]
+        found = check_all(document_of(*trees), [[None]], name)
+        assert 0.0 < found.robustness[0, 0] < 1e-3
+
+
+def test_both_paths_agree_on_images_of_digits():
+    """Sixty-four columns, ten classes, trees that vanish one after the other."""
+    X, y = load_digits(return_X_y=True)
+    X = X.astype(int).astype(str).astype(object)
+    learn = np.random.default_rng(0).random(len(y)) < 0.6
+    model = GenerativeForestClassifier(random_state=0).fit(X[learn], y[learn])
+    rows = model.encoding_.encode(Table.read(X[~learn][:100]))
+    for name in ("tv", "chi2"):
+        fast, general = (quantify(model.model_, rows, [get(name)], general=g) for g in (0, 1))
+        np.testing.assert_allclose(fast.robustness, general.robustness, rtol=1e-9)

@@ -9,8 +9,8 @@ from sklearn.base import is_classifier
 from sklearn.ensemble._forest import BaseForest
 from sklearn.tree import BaseDecisionTree
 
-from robustq.exceptions import InputError
-from robustq.models.cells import pack_split
+from robustq.exceptions import InputError, UnsupportedError
+from robustq.models.cells import Cell, cut, pack_split, whole_cell
 from robustq.models.forest import CHILD, FEATURE, LEAF, split_kinds
 from robustq.models.planting import Features, Sample, Structure, assemble, plant
 from robustq.tables import Categorical, Encoding, Rows, Table
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from robustq.models.forest import Forest
     from robustq.models.planting import Tree
 
-__all__ = ["convert", "locate", "read"]
+__all__ = ["arrange", "convert", "locate", "read"]
 
 
 def read(forest: Any) -> tuple[list[Any], np.ndarray[Any, Any]]:
@@ -42,6 +42,14 @@ def read(forest: Any) -> tuple[list[Any], np.ndarray[Any, Any]]:
         raise InputError(msg)
     trees = getattr(forest, "estimators_", [forest])
     return [tree.tree_ for tree in trees], forest.classes_
+
+
+def arrange(forest: Any, table: Table) -> Table:
+    """Return the table with the columns that the forest was fitted with, if both have names."""
+    names = getattr(forest, "feature_names_in_", None)
+    if names is None or table.names is None:
+        return table
+    return table.select([str(name) for name in names])
 
 
 def locate(labels: np.ndarray[Any, Any], classes: np.ndarray[Any, Any]) -> Indices:
@@ -90,9 +98,9 @@ def _convert_tree(
     kinds = split_kinds(features.sizes, features.numeric)
     nodes, lists = np.zeros((tree.node_count, 4), dtype=np.int32), list[int]()
     leaf_of = np.full(tree.node_count, -1)
-    waiting, used, leaves = [(0, 0)], 1, 0
+    waiting, used, leaves = [(0, 0, whole_cell(features.sizes, features.numeric))], 1, 0
     while waiting:
-        theirs, ours = waiting.pop()
+        theirs, ours, cell = waiting.pop()
         left, right = tree.children_left, tree.children_right
         while left[theirs] >= 0 and not (busy[left[theirs]] and busy[right[theirs]]):
             theirs = left[theirs] if busy[left[theirs]] else right[theirs]
@@ -105,7 +113,9 @@ def _convert_tree(
         nodes[ours, FEATURE], nodes[ours, CHILD] = feature, used
         split = _read_split(encoding, feature, float(tree.threshold[theirs]))
         pack_split(nodes[ours], split, kinds[feature], lists)
-        waiting += [(right[theirs], used + 1), (left[theirs], used)]
+        cells = [cut(cell, feature, split, side) for side in (0, 1)]
+        _require_values(cells, feature, split)
+        waiting += [(right[theirs], used + 1, cells[1]), (left[theirs], used, cells[0])]
         used += 2
     leaf = leaf_of[ends[counted]]
     order = np.argsort(leaf, kind="stable")
@@ -116,6 +126,18 @@ def _convert_tree(
         counted[order].astype(np.int32),
         leaf_starts.astype(np.int64),
     )
+
+
+def _require_values(cells: list[Cell], feature: int, split: Bools | float) -> None:
+    """Raise if a split tells missing values from all others: no distribution can express that."""
+    sides = [cell[feature] for cell in cells]
+    empty = any(not isinstance(side, tuple) and not side.any() for side in sides)
+    if empty or (isinstance(split, float) and not np.isfinite(split)):
+        msg = (
+            f"the forest has a split that tells missing values of column {feature} from all "
+            "others: fit it on data without missing values"
+        )
+        raise UnsupportedError(msg)
 
 
 def _count_rows(tree: Any, ends: Indices) -> Indices:
@@ -142,6 +164,8 @@ def _widen(threshold: float) -> float:
 
     scikit-learn rounds numbers before it compares them.
     """
+    if not np.isfinite(threshold):
+        return threshold
     below = np.float32(threshold)
     if float(below) > threshold:
         below = np.nextafter(below, np.float32(-np.inf))

@@ -209,7 +209,7 @@ class GenerativeForestClassifier(GenerativeClassifier):
         classifier = cls(**parameters)
         classifier._set_tree_count(len(trees))
         classifier._check_parameters()
-        table = Table.read(X)
+        table = foreign_forests.arrange(forest, Table.read(X))
         weights = read_weights(sample_weight, table.rows)
         labels = foreign_forests.locate(read_labels(y, table.rows), classes)
         encoding = classifier._learn_encoding(table, weights)
@@ -257,8 +257,8 @@ class GenerativeForestClassifier(GenerativeClassifier):
         y : ndarray of shape (n,)
         """
         self._require_fitted()
-        if not (isinstance(n, Integral) and n >= 1):
-            msg = f"n must be a whole number of at least 1, got {n!r}"
+        if not _is_count(n, 1):
+            msg = f"n must be a whole number from 1 to {UNLIMITED}, got {n!r}"
             raise InputError(msg)
         rng = np.random.default_rng(_seed_of(random_state))
         rows, labels = draw(self.model_, int(n), rng)
@@ -307,7 +307,7 @@ class GenerativeForestClassifier(GenerativeClassifier):
         return type(ball) in quantification.FAST
 
     def _threads(self) -> int | None:
-        return None if self.n_jobs in (None, -1) else int(self.n_jobs)
+        return int(self.n_jobs) if _is_count(self.n_jobs, 1) and self.n_jobs is not None else None
 
     # Parameters
 
@@ -365,10 +365,14 @@ class GenerativeForestClassifier(GenerativeClassifier):
 
     def _check_parameters(self) -> None:
         self._require("n_estimators", self._trees_valid(), "a whole number of at least 1")
-        self._require("criterion", self.criterion in ("gini", "entropy"), '"gini" or "entropy"')
+        self._require(
+            "criterion", _is_one_of(self.criterion, "gini", "entropy"), '"gini" or "entropy"'
+        )
         self._require(
             "max_depth",
-            self.max_depth in (None, "auto") or _is_count(self.max_depth, 0),
+            self.max_depth is None
+            or _is_one_of(self.max_depth, "auto")
+            or _is_count(self.max_depth, 0),
             'at least 0, None or "auto"',
         )
         self._require("min_samples_split", _is_count(self.min_samples_split, 1), "at least 1")
@@ -381,7 +385,7 @@ class GenerativeForestClassifier(GenerativeClassifier):
         self._require("purity", _is_between(self.purity, 0.0, 1.0), "a share in (0, 1]")
         self._require(
             "smoothing",
-            self.smoothing == 0 or _is_between(self.smoothing, 0.0, LARGEST_SMOOTHING),
+            _is_between(self.smoothing, 0.0, LARGEST_SMOOTHING, low_included=True),
             f"a number from 0 to {LARGEST_SMOOTHING:g}",
         )
         self._require(
@@ -391,14 +395,15 @@ class GenerativeForestClassifier(GenerativeClassifier):
         )
         self._require(
             "n_jobs",
-            self.n_jobs is None or self.n_jobs == -1 or _is_count(self.n_jobs, 1),
+            self.n_jobs is None or _is_count(self.n_jobs, 1) or _is_count(self.n_jobs, -1, -1),
             "at least 1, or −1 or None for all cores",
         )
         self._require(
             "handle_unknown",
-            self.handle_unknown in ("missing", "error"),
+            _is_one_of(self.handle_unknown, "missing", "error"),
             '"missing" or "error"',
         )
+        self._require("bootstrap", isinstance(self.bootstrap, (bool, np.bool_)), "True or False")
 
     def _trees_valid(self) -> bool:
         return _is_count(self.n_estimators, 1)
@@ -475,16 +480,27 @@ def _seed_of(random_state: Any) -> int:
         raise InputError(str(error)) from error
 
 
-def _is_count(value: Any, least: int) -> bool:
-    return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= least
+def _is_one_of(value: Any, *choices: str) -> bool:
+    return isinstance(value, str) and value in choices
 
 
-def _is_between(value: Any, low: float, high: float) -> bool:
-    number = isinstance(value, Real) and not isinstance(value, bool)
-    return number and low < float(value) <= high
+def _is_count(value: Any, least: int, most: int = UNLIMITED) -> bool:
+    return (
+        isinstance(value, Integral) and not isinstance(value, bool) and least <= int(value) <= most
+    )
+
+
+def _is_between(value: Any, low: float, high: float, *, low_included: bool = False) -> bool:
+    if not isinstance(value, Real) or isinstance(value, bool):
+        return False
+    try:
+        number = float(value)
+    except OverflowError:
+        return False
+    return low < number <= high or (low_included and number == low)
 
 
 def _is_share_of_features(value: Any) -> bool:
-    if value is None or value in ("sqrt", "log2"):
+    if value is None or _is_one_of(value, "sqrt", "log2"):
         return True
     return _is_count(value, 1) if isinstance(value, Integral) else _is_between(value, 0.0, 1.0)

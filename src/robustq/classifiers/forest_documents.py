@@ -10,7 +10,7 @@ import numpy as np
 
 from robustq.exceptions import InputError
 from robustq.models.cells import Cell, cut, pack_split, read_split, walk, whole_cell
-from robustq.models.forest import CHILD, FEATURE, LEAF, NARROW, NORMAL, Forest, split_kinds
+from robustq.models.forest import CHILD, FEATURE, HIGHEST, LEAF, NARROW, NORMAL, Forest, split_kinds
 from robustq.models.planting import Features, Tree, assemble, measure_heights
 from robustq.tables import Encoding, Numeric
 
@@ -151,7 +151,7 @@ class _Reader:
             [normal for leaf in self.leaves for normal in leaf.normals], dtype=np.float64
         ).reshape(-1, len(NORMAL))
         measure_heights(normals)
-        if not np.all(np.isfinite(normals[:, -1])):
+        if not np.all(normals[:, -1] < HIGHEST):
             msg = f"{self.where} has a normal density without mass between low and high"
             raise InputError(msg)
         return Tree(
@@ -270,7 +270,7 @@ def _read_normal(given: Any, cell: tuple[float, float], where: str) -> list[floa
     if not (_is_number(mean) and _is_number(sd) and sd > 0.0):
         msg = f"{where} needs a finite mean and a positive sd, got {mean!r} and {sd!r}"
         raise InputError(msg)
-    if not all(isinstance(end, (int, float)) and not math.isnan(end) for end in ends):
+    if not all(_is_number(end) or end in (-np.inf, np.inf) for end in ends):
         msg = f"{where} needs low and high to be numbers or null, got {given!r}"
         raise InputError(msg)
     low, high = (float(end) for end in ends)

@@ -6,20 +6,20 @@ mantissas and scales, m · 2^(STEP · s): hundreds of features underflow.
 
 import math
 
-import numba
 import numpy as np
 from numba import types
-from numba.extending import intrinsic
 
 from robustq.kernels import (
     code_matrix,
     code_matrix_out,
     code_vector,
     code_vector_out,
+    count_bits,
     float_matrix,
     float_matrix_out,
     float_vector,
     float_vector_out,
+    inner,
     int_matrix_out,
     int_vector,
     int_vector_out,
@@ -44,12 +44,11 @@ contents = (
 
 LANES = 8
 LONG = 16  # lists longer than this are searched by halving
+LOWEST_SCALE = -(2**30)  # what is smaller is 0: scales are 32 bits
 NOTHING = -(2**40)  # the scale of a total of 0
 
-_inner = numba.njit(nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
 
-
-@_inner
+@inner
 def _find(values, start, stop, value):
     """Return where a value stands in a sorted part of an array, or would stand."""
     while stop - start > LONG:
@@ -63,7 +62,7 @@ def _find(values, start, stop, value):
     return start
 
 
-@_inner
+@inner
 def _goes_right(nodes, sets, thresholds, lists, kind, slot, node, code, numbers, row):
     """Return 1 if a value goes to the right child, else 0."""
     if kind == NARROW:
@@ -78,7 +77,7 @@ def _goes_right(nodes, sets, thresholds, lists, kind, slot, node, code, numbers,
     return right
 
 
-@_inner
+@inner
 def _times(mass, scale, factor):
     """Multiply; keep the mantissa where it neither underflows nor overflows."""
     if factor < LOWEST:
@@ -97,7 +96,7 @@ def _times(mass, scale, factor):
     return mass, scale
 
 
-@_inner
+@inner
 def _density(x, mean, spread, low, high, height):
     """Return a truncated normal density, as mantissa and scale."""
     z = (x - mean) / spread
@@ -108,23 +107,13 @@ def _density(x, mean, spread, low, high, height):
     return math.exp(exponent - steps * LOG_STEP) * height, steps
 
 
-@intrinsic
-def _count_bits(_context, _word):
-    """Return how many bits of a word are set, by the instruction for it."""
-
-    def generate(_context, builder, _signature, arguments):
-        return builder.ctpop(arguments[0])
-
-    return types.uint64(types.uint64), generate
-
-
-@_inner
+@inner
 def _locate(kind, seen, starts, entry_codes, cell, code):
     """Return where the probability of a value stands; the first of a cell is of those unseen."""
     start = np.int64(starts[cell])
     if kind == NARROW:
         bit = np.uint64(1) << np.uint64(code)
-        rank = np.int64(_count_bits(seen[cell] & (bit - np.uint64(1)))) + 1
+        rank = np.int64(count_bits(seen[cell] & (bit - np.uint64(1)))) + 1
         return start + (rank if seen[cell] & bit else 0)
     first = np.int64(seen[cell])
     stop = first + np.int64(starts[cell + 1]) - start - 1
@@ -132,21 +121,21 @@ def _locate(kind, seen, starts, entry_codes, cell, code):
     return start + (at - first + 1 if at < stop and entry_codes[at] == code else 0)
 
 
-@_inner
+@inner
 def _multiply_sets(seen, starts, entry_probs, leaf, codes, row):
     """Return the mass of a complete row at a leaf, all features being narrow."""
     mass = 1.0
     cell = np.uint64(leaf) * np.uint64(codes.shape[1])
     for feature in range(codes.shape[1]):
         values, code = seen[cell], np.uint64(codes[row, feature])
-        rank = _count_bits(values & ((np.uint64(1) << code) - np.uint64(1))) + np.uint64(1)
+        rank = count_bits(values & ((np.uint64(1) << code) - np.uint64(1))) + np.uint64(1)
         rank *= (values >> code) & np.uint64(1)
         mass *= entry_probs[np.uint64(starts[cell]) + rank]
         cell += np.uint64(1)
     return mass
 
 
-@_inner
+@inner
 def _weigh(
     mass,
     scale,
@@ -183,7 +172,7 @@ def _weigh(
                 normals[at, 4],
             )
             scale += steps
-        if factor == 0.0:
+        if factor == 0.0 or scale < LOWEST_SCALE:
             return 0.0, np.int64(0)
         mass, scale = _times(mass, scale, factor)
     return mass, scale
@@ -223,7 +212,7 @@ def longest_path(parents, depth):
     return longest
 
 
-@_inner
+@inner
 def _route_sets(nodes, sets, root, codes, start, some, lanes):
     """Send a few rows side by side to their leaves, all splits being sets.
 
@@ -315,7 +304,7 @@ def weigh(
             mass[row, tree], scale[row, tree] = part, steps
 
 
-@_inner
+@inner
 def _add(out, row, exponent, class_probs, leaf, mass, scale):
     """Add mass · p(c) to the total of a row, both scaled; return the scale of the total."""
     if mass == 0.0:
@@ -332,7 +321,7 @@ def _add(out, row, exponent, class_probs, leaf, mass, scale):
     return exponent
 
 
-@_inner
+@inner
 def _take_logarithms(out, row, exponent, trees):
     """Replace the total of a row by the logarithm of its mean over the trees."""
     for c in range(out.shape[1]):

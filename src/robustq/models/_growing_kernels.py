@@ -6,7 +6,6 @@ Columns are codes; a number is its rank among the numbers of its column. A node 
 
 import math
 
-import numba
 import numpy as np
 from numba import types
 
@@ -17,6 +16,8 @@ from robustq.kernels import (
     code_vector_out,
     float_matrix_out,
     float_vector,
+    inlined,
+    inner,
     int_matrix_out,
     int_vector,
     int_vector_out,
@@ -36,12 +37,10 @@ CODES = SEEN, ITEMS, CHOSEN, SIDE = range(4)
 BY_CLASS = DIRECTION, MEAN, NEXT, LEFT, RIGHT, TOTAL = range(6)
 GAIN = 1e-10  # of the weight of a node: less than this is rounding
 POWER_STEPS = 30
-
-_inner = numba.njit(nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
-_inlined = numba.njit(nogil=True, error_model="numpy", inline="always")
+MOST_ORDERS = 16  # of the classes, the heaviest ones: each order costs as much as one class
 
 
-@_inner
+@inner
 def sort_items(reals, codes, count):
     """Sort the first codes of the row `ITEMS` by the row `KEYS` (Shell's method)."""
     gap = 1
@@ -58,7 +57,7 @@ def sort_items(reals, codes, count):
         gap //= 3
 
 
-@_inlined
+@inlined
 def _order_ranks(reals, codes, values):
     """Sort the ranks that were seen: by walking over all of them, if they are many."""
     low, high = codes[SEEN, 0], codes[SEEN, 0]
@@ -75,7 +74,7 @@ def _order_ranks(reals, codes, values):
             k += 1
 
 
-@_inlined
+@inlined
 def _order_values(hist, reals, codes, values, by_class, present, classes_here, which):
     """Sort values by their share of a class, or (the last order) by the principal direction."""
     if which == classes_here:
@@ -91,7 +90,7 @@ def _order_values(hist, reals, codes, values, by_class, present, classes_here, w
     sort_items(reals, codes, values)
 
 
-@_inlined
+@inlined
 def _direct(hist, codes, values, by_class, present, classes_here):
     """Write the first principal direction of the class shares of the values."""
     total = 0.0
@@ -123,7 +122,17 @@ def _direct(hist, codes, values, by_class, present, classes_here):
             by_class[DIRECTION, j] = by_class[NEXT, j] / math.sqrt(norm)
 
 
-@_inlined
+@inlined
+def _put_heaviest_first(by_class, present, classes_here):
+    for first in range(MOST_ORDERS):
+        heaviest = first
+        for j in range(first + 1, classes_here):
+            if by_class[TOTAL, present[j]] > by_class[TOTAL, present[heaviest]]:
+                heaviest = j
+        present[first], present[heaviest] = present[heaviest], present[first]
+
+
+@inlined
 def _draw(state):
     """Return the next state of a generator and a number of 53 random bits (splitmix64)."""
     state += np.uint64(0x9E3779B97F4A7C15)
@@ -133,7 +142,7 @@ def _draw(state):
     return state, np.int64((z ^ (z >> np.uint64(31))) >> np.uint64(11))
 
 
-@_inner
+@inner
 def _purity(weight, total, entropy):
     """Return what a class adds to the purity of a side; the sides are added up."""
     if weight <= 0.0:
@@ -141,7 +150,7 @@ def _purity(weight, total, entropy):
     return weight * math.log(weight / total) if entropy else weight * weight / total
 
 
-@_inlined
+@inlined
 def _best_prefix(hist, reals, codes, values, by_class, present, classes_here, entropy, min_leaf):
     """Return the gain in purity of the best cut of ordered values, and how many go left."""
     total, count = 0.0, 0.0
@@ -178,7 +187,7 @@ def _best_prefix(hist, reals, codes, values, by_class, present, classes_here, en
     return best, cut
 
 
-@_inlined
+@inlined
 def _split_rows(columns, weights, order, start, stop, feature, codes, on_left):
     """Move the rows that go left before the others; return where those begin, and who is heavier.
 
@@ -205,7 +214,7 @@ def _split_rows(columns, weights, order, start, stop, feature, codes, on_left):
     return middle, left_heavier
 
 
-@_inlined
+@inlined
 def _write_set(nodes, node, codes, on_left, values, left_heavier):
     """Write the set of values that go left; those that are not here go to the heavier side."""
     bits = ~np.uint64(0) if left_heavier else np.uint64(0)
@@ -216,7 +225,7 @@ def _write_set(nodes, node, codes, on_left, values, left_heavier):
     nodes[node, LENGTH] = np.int32(bits >> np.uint64(32))
 
 
-@_inlined
+@inlined
 def _write_list(nodes, node, reals, codes, on_left, values, left_heavier, lists, listed):
     """Write the values of the lighter side to a list; return where it ends, or −1: no room."""
     first = on_left if left_heavier else 0
@@ -303,6 +312,8 @@ def grow(
                 classes_here += 1
                 weight += by_class[TOTAL, c]
                 most = max(most, by_class[TOTAL, c])
+        if classes_here > MOST_ORDERS:
+            _put_heaviest_first(by_class, present, classes_here)
         best, best_feature, on_left, best_values = GAIN * weight, np.int64(-1), 0, 0
         closed = most >= purity * weight or count < min_split or depth >= max_depth
         for i in range(0 if closed else features):
@@ -324,14 +335,15 @@ def grow(
                     reals[SIZE, code] += repeats[row]
             ranks = kinds[feature] == NUMERIC
             # Two classes, two values or numbers have one order; else one per class and one more.
-            orders = 1 if ranks or classes_here == 2 or values == 2 else classes_here + 1
+            orders = 1
+            if not (ranks or classes_here == 2 or values == 2):
+                orders = min(classes_here, MOST_ORDERS) + 1
             for which in range(orders if values > 1 else 0):
                 if ranks:
                     _order_ranks(reals, codes, values)
                 else:
-                    _order_values(
-                        hist, reals, codes, values, by_class, present, classes_here, which
-                    )
+                    own = classes_here if which == orders - 1 and orders > 1 else which
+                    _order_values(hist, reals, codes, values, by_class, present, classes_here, own)
                 gain, cut = _best_prefix(
                     hist, reals, codes, values, by_class, present, classes_here, entropy, min_leaf
                 )

@@ -2,7 +2,6 @@
 
 import math
 
-import numba
 import numpy as np
 from numba import types
 
@@ -11,6 +10,7 @@ from robustq.kernels import (
     code_matrix_out,
     code_vector,
     code_vector_out,
+    count_bits,
     float_matrix,
     float_matrix_out,
     float_vector,
@@ -22,7 +22,7 @@ from robustq.kernels import (
 )
 
 from ._growing_kernels import ITEMS, KEYS, sort_items
-from .forest import CHILD, FEATURE, FIRST, LEAF, LENGTH, NARROW, NUMERIC, WIDE
+from .forest import CHILD, FEATURE, FIRST, HIGHEST, LEAF, LENGTH, NARROW, NUMERIC, WIDE
 
 __all__ = ["count_entries", "fill_leaves", "measure_cells", "measure_heights", "share"]
 
@@ -31,8 +31,6 @@ word_vector_out = types.Array(types.uint64, 1, "C")
 word_matrix_out = types.Array(types.uint64, 2, "C")
 
 WORD = 64
-
-_inlined = numba.njit(nogil=True, error_model="numpy", inline="always")
 
 
 @kernel(types.void(code_matrix, float_vector, float_vector_out, float_vector_out))
@@ -47,17 +45,6 @@ def share(nodes, leaf_weights, mass, shares):
         shares[child] = mass[child] / mass[node]
         shares[child + 1] = mass[child + 1] / mass[node]
     shares[0] = 1.0  # the root's
-
-
-@_inlined
-def _count_bits(word):
-    """Return how many bits of a word are set."""
-    word -= (word >> np.uint64(1)) & np.uint64(0x5555555555555555)
-    word = (word & np.uint64(0x3333333333333333)) + (
-        (word >> np.uint64(2)) & np.uint64(0x3333333333333333)
-    )
-    word = (word + (word >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
-    return np.int64((word * np.uint64(0x0101010101010101)) >> np.uint64(56))
 
 
 @kernel(
@@ -148,7 +135,7 @@ def measure_cells(
                 for w in range(used):
                     cut_words[level, w] = cell[feature, w]
                     cell[feature, w] &= ~cell[features, w] if invert else cell[features, w]
-                    counts[0, feature] += _count_bits(cell[feature, w])
+                    counts[0, feature] += np.int64(count_bits(cell[feature, w]))
         child = nodes[node, CHILD]
         if nodes[node, FEATURE] == LEAF:
             for feature in range(features):
@@ -297,7 +284,7 @@ def fill_leaves(
             mean = mean if total > 0.0 else columns[0, slot]
             at, low, high = leaf * width + slot, bounds[leaf, slot], bounds[leaf, width + slot]
             normals[at, 0] = min(max(mean, low), high)
-            normals[at, 1] = max(spread, columns[2, slot])
+            normals[at, 1] = max(spread, columns[2, slot], 1.0 / HIGHEST)
             normals[at, 2], normals[at, 3] = low, high
 
 
@@ -314,4 +301,5 @@ def measure_heights(normals):
             # The mean lies outside: a difference of tails.
             near, far = min(below, above), max(below, above)
             mass = math.erfc(-near * half) - math.erfc(far * half)
-        normals[i, 4] = 1.0 / (math.sqrt(2.0 * math.pi) * spread * 0.5 * mass)
+        # A cell may be so narrow, or so far from the mean, that nothing is left of it.
+        normals[i, 4] = min(1.0 / (math.sqrt(2.0 * math.pi) * spread * 0.5 * mass), HIGHEST)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -28,6 +27,7 @@ __all__ = [
     "CHILD",
     "FARTHEST",
     "FEATURE",
+    "HIGHEST",
     "LEAF",
     "NARROW",
     "NARROW_SIZE",
@@ -50,6 +50,8 @@ NARROW, WIDE, NUMERIC = range(3)
 NARROW_SIZE = 64
 
 FARTHEST = -1e9  # a density whose logarithm is below this is 0: scales are 32 bits
+
+HIGHEST = 1e300  # what a density is cut off at
 
 NORMAL = ("mean", "sd", "low", "high", "height")
 
@@ -379,16 +381,16 @@ class Forest:
         found = at < len(listed) and listed[at] == code
         return float(self.entry_probs[start + (at + 1 if found else 0)])
 
-    def density(self, leaf: int, feature: int, number: float) -> Fraction:
-        """Return the density of a number at a leaf; a fraction, as it may underflow."""
+    def density(self, leaf: int, feature: int, number: float) -> tuple[float, int]:
+        """Return the density of a number at a leaf, as mantissa and scale."""
         normal = self.normals[leaf * len(self.numeric) + int(self.slots[feature])]
         mean, sd, low, high, height = normal.tolist()
-        exponent = -0.5 * ((number - mean) / sd) ** 2
+        z = (number - mean) / sd
+        exponent = -0.5 * z * z
         if not (low <= number <= high and exponent > FARTHEST):
-            return Fraction(0)
+            return 0.0, 0
         steps = int(exponent / LOG_STEP)
-        mantissa = Fraction(math.exp(exponent - steps * LOG_STEP) * height)
-        return mantissa * Fraction(2) ** (STEP * steps)
+        return math.exp(exponent - steps * LOG_STEP) * height, steps
 
 
 def split_kinds(sizes: tuple[int, ...], numeric: tuple[int, ...]) -> Codes:

@@ -30,6 +30,7 @@ __all__ = [
 ]
 
 MOST_ENTRIES = 2**31 - 1  # positions are 32 bits
+MOST_REPEATS = 2**53  # whole numbers beyond are no longer exact
 
 
 @dataclass(frozen=True)
@@ -84,8 +85,11 @@ class Sample:
         keys = np.column_stack([rows.bits, labels.astype(np.int32)])
         firsts, twins = find_distinct(keys)
         order = np.lexsort(keys[firsts].T)
-        total = np.bincount(twins, weights).astype(np.float64)
-        repeats = total if np.all(weights == np.floor(weights)) else np.bincount(twins)
+        whole = bool(np.all(weights == np.floor(weights)) and weights.sum() < MOST_REPEATS)
+        # Sums of fractions depend on their order: make it one of their own.
+        rank = np.arange(len(twins)) if whole else np.lexsort((weights, twins))
+        total = np.bincount(twins[rank], weights[rank]).astype(np.float64)
+        repeats = total if whole else np.bincount(twins)
         return cls(
             rows[firsts[order]],
             labels[firsts[order]].astype(np.int32),

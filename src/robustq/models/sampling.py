@@ -44,8 +44,11 @@ def _pick(probs: Floats, rng: np.random.Generator) -> Indices:
 
 def _draw_normals(normals: Floats, rng: np.random.Generator) -> Floats:
     mean, sd, low, high = normals.T[:4]
-    start, stop = ndtr((low - mean) / sd), ndtr((high - mean) / sd)
-    drawn = mean + sd * ndtri(start + rng.random(len(mean)) * (stop - start))
+    # Probabilities near 1 have few digits: what lies above the mean is mirrored.
+    sign = np.where(low > mean, -1.0, 1.0)
+    ends = np.sort([sign * (low - mean) / sd, sign * (high - mean) / sd], axis=0)
+    start, stop = ndtr(ends)
+    drawn = mean + sign * sd * ndtri(start + rng.random(len(mean)) * (stop - start))
     return np.asarray(np.clip(drawn, low, high))
 
 

@@ -13,7 +13,6 @@ they are read again in every step.
 
 import math
 
-import numba
 import numpy as np
 from numba import types
 
@@ -24,6 +23,7 @@ from robustq.kernels import (
     float_matrix_out,
     float_vector,
     float_vector_out,
+    inner,
     int_vector,
     int_vector_out,
     kernel,
@@ -39,12 +39,10 @@ ENDS = VANISHES, SETTLES = range(2)
 TERMS = TERM, LOG_TERM, PRODUCT, SLOPE = range(4)
 TINY = 1e-250  # sums below this are computed in logarithms
 MAX_STEPS = 300
-ENOUGH = 1e-10  # a step this small, relative, is the last, even if a kink made it wrong
+ENOUGH = 1e-10  # how near, relative, is near enough
 NARROW_BRACKET = 1e-13
 NOTHING = np.int64(-(2**40))  # the scale of 0
 FARTHEST = 45.0  # e to the minus this is nothing beside 1
-
-_inner = numba.njit(nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
 
 
 @kernel(types.void(float_matrix, float_matrix_out))
@@ -67,7 +65,7 @@ def find_ends(edges, ends):
         ends[node, SETTLES] = max(ends[parent, SETTLES], settles)
 
 
-@_inner
+@inner
 def _copy_paths(edges, nodes, row, terms, room, weights, slopes):
     """Copy the edges on the paths of a row, with the slopes that count; return how many levels.
 
@@ -96,13 +94,13 @@ def _copy_paths(edges, nodes, row, terms, room, weights, slopes):
     return level
 
 
-@_inner
+@inner
 def _shrink(steps):
     """Return what a number shrinks by if its scale is that much below that of others."""
     return LOWEST**steps if steps < 3 else 0.0
 
 
-@_inner
+@inner
 def _set_terms(leaves, class_probs, mass, scale, row, best, rival, terms):
     """Write v of each tree, divided by one power of two for all; return whether any is not 0."""
     largest = NOTHING
@@ -121,7 +119,7 @@ def _set_terms(leaves, class_probs, mass, scale, row, best, rival, terms):
     return largest > NOTHING
 
 
-@_inner
+@inner
 def _weigh_lead(reach, reach_scale, leaves, terms, trees):
     """Return P − N and P + N at x = 0, both scaled."""
     largest = NOTHING
@@ -139,7 +137,7 @@ def _weigh_lead(reach, reach_scale, leaves, terms, trees):
     return lead, total
 
 
-@_inner
+@inner
 def _evaluate(x, levels, weights, slopes, terms, trees):
     """Return P, its slope, N, and its slope."""
     for tree in range(trees):
@@ -165,7 +163,7 @@ def _evaluate(x, levels, weights, slopes, terms, trees):
     return positive, fall, negative, rise
 
 
-@_inner
+@inner
 def _log_ratio(x, levels, weights, slopes, terms, trees):
     """Return log P − log N where products may underflow."""
     most, least = -math.inf, -math.inf  # the largest logarithms on both sides
@@ -192,7 +190,7 @@ def _log_ratio(x, levels, weights, slopes, terms, trees):
     return (most - least) + math.log(positive / negative)
 
 
-@_inner
+@inner
 def _height(x, levels, weights, slopes, terms, trees):
     """Return h = log P − log N, and its slope (NaN where it is not to be had)."""
     positive, fall, negative, rise = _evaluate(x, levels, weights, slopes, terms, trees)
@@ -201,7 +199,7 @@ def _height(x, levels, weights, slopes, terms, trees):
     return math.log(positive / negative), fall / positive - rise / negative
 
 
-@_inner
+@inner
 def _combine_ends(ends, nodes, row, reach, leaves, terms, trees):
     """Return where P vanishes, where nothing changes any more, and whether N is 0 for ever.
 
@@ -224,9 +222,9 @@ def _combine_ends(ends, nodes, row, reach, leaves, terms, trees):
     return vanishes, settles, alone, main
 
 
-@_inner
-def _solve(levels, weights, slopes, terms, trees, vanishes, settles, main, limit):
-    """Return the root of h below a limit, or infinity if it lies beyond.
+@inner
+def _solve(levels, weights, slopes, terms, trees, vanishes, settles, main, limit, near):
+    """Return the root of h below a limit, infinity if it lies beyond; NaN where rounding decides.
 
     Where P vanishes at some x = a, or falls steeply because its largest tree does, the search is
     for y with x = a (1 − e^(−y)): in y, log P is nearly straight.
@@ -236,6 +234,8 @@ def _solve(levels, weights, slopes, terms, trees, vanishes, settles, main, limit
         top = settles
     if top < vanishes:
         height, _ = _height(top, levels, weights, slopes, terms, trees)
+        if abs(height) <= near:
+            return math.nan
         if height > 0.0:
             return math.inf
     end, bottom = vanishes, 0.0
@@ -249,28 +249,30 @@ def _solve(levels, weights, slopes, terms, trees, vanishes, settles, main, limit
     low, high = bottom, top
     if bent:
         low, high = -math.log1p(-bottom / end), min(-math.log1p(-top / end), FARTHEST)
-    y, last, before = low, high - low, high - low
+    y, last, before, flat = low, high - low, high - low, math.inf
     for _ in range(MAX_STEPS):
         x, left = y, 1.0
         if bent:
             x, left = -end * math.expm1(-y), end * math.exp(-y)
         height, slope = _height(x, levels, weights, slopes, terms, trees)
         if height > 0.0:
-            low = y
+            low, bottom = y, x
         else:
-            high = y
-        step = -height / (slope * left)
-        if abs(step) * left <= ENOUGH * x and abs(step) < 0.5:
+            high, top = y, x
+        # A root is one only when the sign has been seen to change: at a kink, slopes deceive.
+        if top - bottom <= 3.0 * ENOUGH * top or high - low <= NARROW_BRACKET * high:
+            flat = min(flat, abs(slope) * x)
             break
+        step, enough = -height / (slope * left), ENOUGH * x / left
+        if abs(step) <= enough:
+            flat = abs(slope) * x
+            step = abs(step) + enough if height > 0.0 else -abs(step) - enough
         # Newton's step is taken as long as steps shrink by half, every other time at least.
         if not (low < y + step < high and 2.0 * abs(step) < before):
             step = 0.5 * (low + high) - y
-            if high - low <= NARROW_BRACKET * high:
-                break
         before, last = last, abs(step)
         y += step
-    y += step
-    return -end * math.expm1(-y) if bent else y
+    return math.nan if flat <= near else 0.5 * (bottom + top)
 
 
 @kernel(
@@ -346,6 +348,11 @@ def search(
             else:
                 levels = _copy_paths(edges, nodes, row, terms, room, weights, slopes)
                 below = min(limit, found[row])
-                x = _solve(levels, weights, slopes, terms, trees, vanishes, settles, main, below)
+                x = _solve(
+                    levels, weights, slopes, terms, trees, vanishes, settles, main, below, near
+                )
+            if math.isnan(x):
+                found[row], tipping[row] = x, rival
+                break
             if x < found[row]:
                 found[row], tipping[row] = x, rival

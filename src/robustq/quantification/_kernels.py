@@ -21,7 +21,6 @@ function changes, and not when one it calls does.)
 
 import math
 
-import numba
 import numpy as np
 from numba import types
 
@@ -31,6 +30,8 @@ from robustq.kernels import (
     code_matrix_out,
     float_matrix,
     float_vector_out,
+    inlined,
+    inner,
     int_vector,
     int_vector_out,
     kernel,
@@ -53,15 +54,11 @@ HALLEY_ENOUGH, NEWTON_ENOUGH = 1e-4, 1e-7
 ROUNDING = 2.0**-53
 LARGEST_SHARE = 1.0 - 2.0**-53
 
-# Only Python needs wrappers, and it calls none of these.
-_inner = numba.njit(nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
-_inlined = numba.njit(nogil=True, error_model="numpy", inline="always")
-
 
 # Reading rows
 
 
-@_inlined
+@inlined
 def _times(product, total, factor):
     """Multiply; before the product could underflow, move its logarithm to the total."""
     if product < SMALL or factor < SMALL:
@@ -69,12 +66,12 @@ def _times(product, total, factor):
     return product * factor, total
 
 
-@_inlined
+@inlined
 def _log(x):
     return math.log(x) if x > 0.0 else -math.inf
 
 
-@_inner
+@inner
 def _best_two(joint):
     best = 0
     for c in range(1, len(joint)):
@@ -87,7 +84,7 @@ def _best_two(joint):
     return best, second
 
 
-@_inlined
+@inlined
 def _share(joint, best):
     """Return p(ĉ | f); all classes are equally likely where p(f) = 0."""
     if joint[best] == -math.inf:
@@ -128,7 +125,7 @@ def rank(joint, prediction, runner_up, probability):
 # Heights
 
 
-@_inner
+@inner
 def _multiply(x, cut, a, b, lower, upper, up, low, slope, bend):
     """Write Π upper, Π lower and what they give to the derivatives of h, for all lanes."""
     for lane in range(LANES):
@@ -150,7 +147,7 @@ def _multiply(x, cut, a, b, lower, upper, up, low, slope, bend):
             bend[lane] += (fall - rise) * (fall + rise)
 
 
-@_inlined
+@inlined
 def _log_ratio(x, cut, a, b, lower, upper, lane):
     """Return log Π upper − log Π lower of a lane whose products may underflow."""
     up, low, log_up, log_low = 1.0, 1.0, 0.0, 0.0
@@ -160,7 +157,7 @@ def _log_ratio(x, cut, a, b, lower, upper, lane):
     return (log_up + _log(up)) - (log_low + _log(low))
 
 
-@_inlined
+@inlined
 def _chi2_prior(s, a, b):
     """Return what the prior does under χ²: it adds log(1+g) − log(1−f) to h.
 
@@ -185,7 +182,7 @@ def _chi2_prior(s, a, b):
     return g, min(kappa / a, 1.0), gain + loss, bend
 
 
-@_inner
+@inner
 def _climb(x, cut, chi2, a, b, lower, upper, h, slope, bend, up, down):
     """Write h(x) and its derivatives for all lanes."""
     _multiply(x, cut, a, b, lower, upper, up, down, slope, bend)
@@ -209,7 +206,7 @@ def _climb(x, cut, chi2, a, b, lower, upper, h, slope, bend, up, down):
 # Steps
 
 
-@_inner
+@inner
 def _next(h, slope, bend, x, low, high, patient):
     """Return where to look next, and how small a step there (relative) is as good as the root.
 
@@ -237,7 +234,7 @@ def _next(h, slope, bend, x, low, high, patient):
     return _middle(low, high), 0.0
 
 
-@_inlined
+@inlined
 def _middle(low, high):
     if high == math.inf:
         return 2.0 * low + 1.0
@@ -250,7 +247,7 @@ def _middle(low, high):
     return 0.5 * (low + high)
 
 
-@_inlined
+@inlined
 def _first_guess(gap, slope, bend, high, found):
     """Return where to begin, given Δ and the derivatives of h at 0."""
     if found < math.inf:
@@ -264,7 +261,7 @@ def _first_guess(gap, slope, bend, high, found):
 # Near ties
 
 
-@_inlined
+@inlined
 def _exact_gap(a, b, lane):
     """Return log(Π a / Π b) for nearly equal products, in twice the working precision.
 
@@ -280,7 +277,7 @@ def _exact_gap(a, b, lane):
     return math.log1p(excess)
 
 
-@_inner
+@inner
 def _long_product(x, lane):
     """Return the product as high + low, times a power of two."""
     high, low, power = 1.0, 0.0, 0
@@ -296,7 +293,7 @@ def _long_product(x, lane):
     return total, low - (total - high), power
 
 
-@_inlined
+@inlined
 def _product_error(x, y, product):
     """Return x·y − product exactly (Dekker)."""
     split = 134217729.0
@@ -309,7 +306,7 @@ def _product_error(x, y, product):
     return ((x_high * y_high - product) + x_high * y_low + x_low * y_high) + x_low * y_low
 
 
-@_inner
+@inner
 def _root_near_tie(cut, chi2, a, b, lower, upper, end, lane):
     """Return the root of h where Δ is tiny, 0 for a tie: with the digits that products lose."""
     gap = _exact_gap(a, b, lane)
@@ -351,7 +348,7 @@ def _root_near_tie(cut, chi2, a, b, lower, upper, end, lane):
 # Rivals
 
 
-@_inlined
+@inlined
 def _other(index, best, second):
     """Return the class at a position among those that are neither best nor second."""
     first, last = min(best, second), max(best, second)
@@ -362,7 +359,7 @@ def _other(index, best, second):
     return index
 
 
-@_inlined
+@inlined
 def _load_row(cells, i, c, table, prior, lane, a, lower):
     """Write a_k and l_k; return where one reaches 0, and their part of h′ and h″ at 0."""
     a[0, lane], lower[0, lane] = prior[P], prior[L]
@@ -380,7 +377,7 @@ def _load_row(cells, i, c, table, prior, lane, a, lower):
     return 1.0 / steepest, slope, bend
 
 
-@_inlined
+@inlined
 def _load_rival(cells, i, c, table, prior, lane, b, upper):
     """Write b_k and u_k; return their part of h′ and h″ at 0."""
     b[0, lane], upper[0, lane] = prior[P], prior[U]
@@ -396,7 +393,7 @@ def _load_rival(cells, i, c, table, prior, lane, b, upper):
     return slope, bend
 
 
-@_inlined
+@inlined
 def _product_below(x, chi2, a, lower, lane):
     """Return Π lower of a lane."""
     product = 1.0
@@ -407,7 +404,7 @@ def _product_below(x, chi2, a, lower, lane):
     return product
 
 
-@_inlined
+@inlined
 def _product_above(x, cut, chi2, cells, i, c, table, prior, leading_prior):
     """Return Π upper of a row and class."""
     product = prior[P] + x * prior[U]

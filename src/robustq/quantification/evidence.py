@@ -22,6 +22,7 @@ __all__ = ["Block", "Evidence", "split_rows"]
 
 # A row that lacks many features reaches many nodes: so many pairs (row, node) are held at once.
 MOST_PAIRS = 1 << 20
+ROUNDING = 1e-13
 NOTHING, UNDERFLOW = -(1 << 40), -2000  # exponents of 0, and of what is 0 beside 1
 
 
@@ -40,7 +41,13 @@ class Evidence:
     levels: list[Level]
 
     def margins(
-        self, rows: Indices, ahead: Indices, behind: Indices, ball: Perturbation, delta: Floats
+        self,
+        rows: Indices,
+        ahead: Indices,
+        behind: Indices,
+        ball: Perturbation,
+        delta: Floats,
+        sign: int = 0,
     ) -> Floats:
         """Return R(δ) for some rows, each divided by a positive number.
 
@@ -49,6 +56,8 @@ class Evidence:
         rows : ndarray of shape (count,)
             Which rows, each once.
         ahead, behind, delta : ndarray of shape (count,)
+        sign : {0, 1, −1}
+            1 leaves out the leaves that prefer the rival, −1 the others.
         """
         count = self.levels[0].rows.max(initial=-1) + 1
         place = np.full(count, -1)
@@ -56,7 +65,7 @@ class Evidence:
         masses = self._leaf_values(place, ahead, behind)
         values = np.zeros(0)
         for level, mass in zip(reversed(self.levels), reversed(masses), strict=True):
-            below, values = values, mass
+            below, values = values, np.where(mass * sign < 0.0, 0.0, mass)
             inner = np.flatnonzero((level.leaves < 0) & (place[level.rows] >= 0))
             if not len(inner):
                 continue
@@ -76,6 +85,15 @@ class Evidence:
         roots = self.levels[0]
         total = np.bincount(roots.rows, values, minlength=count)
         return np.asarray(total[rows])
+
+    def noise(
+        self, rows: Indices, ahead: Indices, behind: Indices, ball: Perturbation, delta: Floats
+    ) -> Floats:
+        """Return how much of `margins` may be rounding: a share of what they are differences of."""
+        parts = [
+            np.abs(self.margins(rows, ahead, behind, ball, delta, sign=sign)) for sign in (1, -1)
+        ]
+        return ROUNDING * (parts[0] + parts[1])
 
     def _leaf_values(self, place: Indices, ahead: Indices, behind: Indices) -> list[Floats]:
         """Return V of the leaves of each level (0 elsewhere), scaled: the largest is about 1."""

@@ -37,7 +37,9 @@ __all__ = ["FAST", "SplitBall", "leads", "margins", "quantify"]
 
 # Classes whose difference is, relative to their sum, below this share of the number of factors
 # are told apart in exact arithmetic.
-NEAR = 1e-6
+NEAR = 2e-7
+# On the general path, margins are looked at this far from a root.
+DOUBT, LARGEST = 1e-9, 1e300
 
 
 @dataclass(frozen=True)
@@ -48,8 +50,8 @@ class SplitBall:
     ----------
     slopes : callable
         Gives l and u for the weights of an outcome and of the other one.
-    size, inverse : callable
-        Give the δ that belongs to x, and the x that belongs to δ.
+    size : callable
+        Gives the δ that belongs to x.
     limit : float
         The largest x.
     """
@@ -162,11 +164,15 @@ def _solve(
         tipping,
     )
     for row in np.flatnonzero(np.isnan(x)):
-        best = int(found.prediction[row])
-        x[row], tipping[row] = near_ties.solve(
-            model, rows[row : row + 1], ends.nodes[row], best, _tables(model, kind)[0], ball.limit
-        )
+        x[row], tipping[row] = _solve_exactly(model, rows, int(row), found.prediction[row], kind)
     return ball.size(x), tipping
+
+
+def _solve_exactly(
+    model: Forest, rows: Rows, row: int, best: int, kind: type[Perturbation]
+) -> tuple[float, int]:
+    edges, _ = _tables(model, kind)
+    return near_ties.solve(model, rows[row : row + 1], int(best), edges, FAST[kind].limit)
 
 
 def _tables(model: Forest, kind: type[Perturbation]) -> tuple[Floats, Floats]:
@@ -233,7 +239,33 @@ def _search_block(
     flips = np.flatnonzero(np.isfinite(found))
     first = margin_of_each(flips, found[flips]).argmin(axis=1)
     tipping[where[flips]] = rivals[where[flips], first]
+    if type(ball) in FAST:
+        for row in where[_is_doubtful(evidence, where, prediction, rivals, ball, found)]:
+            x, tipping[row] = _solve_exactly(model, rows, int(row), prediction[row], type(ball))
+            robustness[row] = FAST[type(ball)].size(np.array(x))
     return robustness, tipping
+
+
+def _is_doubtful(
+    evidence: Evidence,
+    rows: Indices,
+    prediction: Indices,
+    rivals: Indices,
+    ball: Perturbation,
+    found: Floats,
+) -> Bools:
+    """Tell where margins just below and above a root drown in rounding."""
+    end = ball.domain.end
+    below = np.where(np.isinf(found), min(end, LARGEST), found * (1.0 - DOUBT))
+    above = np.where(np.isinf(found), below, np.minimum(found * (1.0 + DOUBT), end))
+    doubtful = np.zeros(len(rows), dtype=bool)
+    for rival in rivals.T:
+        for delta in (below, above):
+            asked = rows, prediction[rows], rival[rows], ball, delta
+            margin = evidence.margins(*asked)
+            # Exactly 0 is where everything has vanished.
+            doubtful |= (np.abs(margin) <= evidence.noise(*asked)) & (margin != 0.0)
+    return doubtful
 
 
 def margins(
@@ -271,9 +303,20 @@ def leads(model: Forest, rows: Rows, joint: Floats, ahead: Indices, behind: Indi
         gap = joint[every, ahead] - joint[every, behind]
     leading = gap > 0.0
     doubtful = np.abs(gap) <= 1e-14 * (rows.codes.shape[1] + model.depth + model.trees)
+    doubtful[doubtful] = _differ(model, rows[doubtful], ahead[doubtful], behind[doubtful])
+    leading &= ~(np.abs(gap) == 0.0)
     for row in np.flatnonzero(doubtful):
-        difference = near_ties.exact_gap(
-            model, rows[row : row + 1], int(ahead[row]), int(behind[row])
-        )
-        leading[row] = difference > 0
+        pair = int(ahead[row]), int(behind[row])
+        leading[row] = near_ties.exact_lead(model, rows[row : row + 1], *pair) > 0
     return leading
+
+
+def _differ(model: Forest, rows: Rows, ahead: Indices, behind: Indices) -> Bools:
+    """Tell for which rows two classes may differ: not where every leaf holds them equal."""
+    complete = is_complete(rows)
+    differ = np.ones(len(rows), dtype=bool)
+    if complete.any():
+        leaves = model.nodes[model.trace(rows[complete]).nodes, CHILD]
+        pair = (model.class_probs[leaves, c[complete, None]] for c in (ahead, behind))
+        differ[complete] = (next(pair) != next(pair)).any(axis=1)
+    return differ

@@ -1,167 +1,192 @@
-"""Two classes so near that rounding would decide: exact arithmetic, one row at a time."""
+"""Where rounding would decide: Theorem 3 in exact arithmetic, one row at a time.
+
+Of a ball that is linear on two outcomes (`forest.SplitBall`), R at a given x is a sum of products
+of floats, which `dyadic` holds exactly. Densities are taken as the floats they are.
+"""
 
 from __future__ import annotations
 
 import math
-from fractions import Fraction
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.optimize import brentq
 
 from robustq.models.forest import CHILD, LEAF, Forest
+from robustq.models.scale import STEP
+from robustq.perturbations import Domain
+
+from .dyadic import ONE, ZERO, Dyadic, of_float
+from .roots import smallest_roots
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from robustq.arrays import Codes, Floats
+    from robustq.arrays import Floats, Indices
     from robustq.tables import Rows
 
-__all__ = ["exact_gap", "solve"]
+__all__ = ["exact_lead", "solve"]
+
+W, FALL, RISE = range(3)  # the columns of edges
 
 
-def solve(
-    model: Forest, row: Rows, ends: Codes, best: int, edges: Floats, limit: float
-) -> tuple[float, int]:
+def solve(model: Forest, row: Rows, best: int, edges: Floats, limit: float) -> tuple[float, int]:
     """Return where a prediction flips, and to which class; 0 if it is tied.
 
     Parameters
     ----------
     model : Forest
     row : Rows
-        One row, complete.
-    ends : ndarray of shape (trees,)
-        The nodes where it ends.
+        One row, with any evidence.
     best : int
         The class predicted.
-    edges : ndarray of shape (nodes, 3)
-        The weight of the edge to each node, and its slopes; see `forest.SplitBall`.
+    edges : ndarray of shape (nodes, 4)
+        The weight of the edge to each node, and its slopes; see the kernels.
     limit : float
         The largest x.
     """
-    leaves = [int(model.nodes[node, CHILD]) for node in ends]
-    masses = [_exact_mass(model, leaf, row) for leaf in leaves]
-    paths = [_path(model, int(node)) for node in ends]
+    reached = _Reached.by(model, row)
     found, tipping = math.inf, -1
     for rival in range(model.class_probs.shape[1]):
-        if rival == best:
-            continue
-        terms = [
-            mass * (Fraction(probs[best]) - Fraction(probs[rival]))
-            for mass, probs in zip(masses, model.class_probs[leaves], strict=True)
-        ]
-        x = _solve_rival(terms, paths, edges, min(limit, found))
-        if x < found:
-            found, tipping = x, rival
+        if rival != best:
+            x = _solve_rival(reached, model, (best, rival), edges, min(limit, found))
+            if x < found:
+                found, tipping = x, rival
     return found, tipping
 
 
 def _solve_rival(
-    terms: list[Fraction], paths: list[list[int]], edges: Floats, limit: float
+    reached: _Reached, model: Forest, pair: tuple[int, int], edges: Floats, limit: float
 ) -> float:
-    """Return the root of R = R(0) − F, where F, how far R has fallen, is a sum of positive terms.
-
-    R(0) is exact, and no term of F is a difference: so the root is exact, however small it is.
-    """
-    shares = [math.prod(Fraction(edges[node, 0]) for node in path) for path in paths]
-    start = sum((t * w for t, w in zip(terms, shares, strict=True)), Fraction(0))
-    if start <= 0:
+    values = reached.leaf_values(model, *pair)
+    unit = max((value.scale for value in values if value.digits), default=0)
+    if reached.evaluate(values, edges, ZERO).digits <= 0:
         return 0.0
-    unit = max(abs(t) for t in terms)
-    height = float(start / unit)
-    parts = [
-        (float(term / unit), edges[path])
-        for term, path in zip(terms, paths, strict=True)
-        if term != 0
-    ]
 
-    def margin(x: float) -> float:
-        return height - math.fsum(_fall(term, path, x) for term, path in parts)
+    def margin(_: Indices, sizes: Floats) -> Floats:
+        exact = (reached.evaluate(values, edges, of_float(x)) for x in sizes.tolist())
+        return np.array([value.to_float(unit) for value in exact])
 
-    end = _end(parts, limit)
-    if margin(end) > 0.0:
-        # At the end of all change rounding may hide what is left of the lead.
-        return math.inf if end < limit or not math.isinf(limit) else end
-    low, high = 0.0, end
-    guess = min(height, end)
-    while guess > 0.0 and margin(guess) <= 0.0:
-        high, guess = guess, guess / 16.0
-    low = guess
-    if low >= high:
-        return high
-    return float(brentq(margin, low, high, xtol=5e-324, rtol=8.9e-16, maxiter=500))
+    domain = Domain() if math.isinf(limit) else Domain(end=limit, closed=True)
+    return float(smallest_roots(margin, domain, 1)[0])
 
 
-def _fall(term: float, path: Floats, x: float) -> float:
-    """Return how far one tree's part of R has fallen at x."""
-    weight, slope = path[:, 0], path[:, 1] if term > 0.0 else path[:, 2]
-    share = float(np.prod(weight))
-    if term > 0.0:
-        if np.any(weight - x * slope <= 0.0):
-            return term * share
-        return -term * share * math.expm1(float(np.log1p(-x * slope / weight).sum()))
-    if share == 0.0:
-        return -term * float(np.prod(np.minimum(weight + x * slope, 1.0)))
-    step = np.minimum(x * slope, 1.0 - weight)
-    return -term * share * math.expm1(float(np.log1p(step / weight).sum()))
+def exact_lead(model: Forest, row: Rows, ahead: int, behind: int) -> int:
+    """Return a number with the sign of p(ahead, f) − p(behind, f) of one row."""
+    reached = _Reached.by(model, row)
+    edges = np.stack([model.shares] * 3, axis=1)
+    return reached.evaluate(reached.leaf_values(model, ahead, behind), edges, ZERO).digits
 
 
-def _end(parts: list[tuple[float, Floats]], limit: float) -> float:
-    """Return an x beyond which nothing changes, or the limit."""
-    ends = [1.0]
-    for _, path in parts:
-        with np.errstate(divide="ignore", invalid="ignore"):
-            ratios = np.concatenate([path[:, 0] / path[:, 1], (1.0 - path[:, 0]) / path[:, 2]])
-        ends += ratios[np.isfinite(ratios)].tolist()
-    return min(limit, max(ends))
+@dataclass(frozen=True)
+class _Reached:
+    """The nodes that a row reaches, the roots first, parents before children.
+
+    Attributes
+    ----------
+    nodes : list of int
+    children : list of tuple of int
+        Where the left and the right child stand in this list, −1 where it is not reached; None
+        for a leaf.
+    masses : list of Dyadic
+        Π p(f_i) at a leaf.
+    roots : int
+        How many roots there are.
+    """
+
+    nodes: list[int]
+    children: list[tuple[int, int] | None]
+    masses: list[Dyadic]
+    roots: int
+
+    @classmethod
+    def by(cls, model: Forest, row: Rows) -> _Reached:
+        """Find what a row reaches."""
+        nodes: list[int] = model.roots[:-1].tolist()
+        children: list[tuple[int, int] | None] = []
+        masses: list[Dyadic] = []
+        # The list grows while it is walked: every level comes after the one above.
+        for node in nodes:
+            feature, child = (int(x) for x in model.nodes[node, :2])
+            if feature == LEAF:
+                children.append(None)
+                masses.append(_exact_mass(model, child, row))
+                continue
+            below = {}
+            for side in _sides(model, node, feature, row):
+                below[side] = len(nodes)
+                nodes.append(child + side)
+            children.append((below.get(0, -1), below.get(1, -1)))
+            masses.append(ZERO)
+        return cls(nodes, children, masses, model.trees)
+
+    def leaf_values(self, model: Forest, best: int, rival: int) -> list[Dyadic]:
+        """Return V of the leaves, 0 elsewhere."""
+        values = []
+        for node, mass, below in zip(self.nodes, self.masses, self.children, strict=True):
+            if below is None and mass.digits:
+                probs = model.class_probs[model.nodes[node, CHILD]]
+                gap = of_float(probs[best]).minus(of_float(probs[rival]))
+                values.append(mass.times(gap))
+            else:
+                values.append(ZERO)
+        return values
+
+    def evaluate(self, leaf_values: list[Dyadic], edges: Floats, x: Dyadic) -> Dyadic:
+        """Return the sum of V over the roots: V(inner) is the lower expectation of its children's.
+
+        Who has the larger value gets its lower weight w − x l, the other one its upper weight
+        w + x u.
+        """
+        values = leaf_values.copy()
+        for at in range(len(self.nodes) - 1, -1, -1):
+            pair = self.children[at]
+            if pair is None:
+                continue
+            left, right = (values[i] if i >= 0 else ZERO for i in pair)
+            if not left.digits and not right.digits:
+                continue
+            falling = 0 if left.minus(right).digits > 0 else 1
+            total = ZERO
+            for side, value in enumerate((left, right)):
+                if value.digits:
+                    edge = edges[self.nodes[pair[side]]]
+                    weight = _lower(edge, x) if side == falling else _upper(edge, x)
+                    total = total.plus(value.times(weight))
+            values[at] = total
+        total = ZERO
+        for value in values[: self.roots]:
+            total = total.plus(value)
+        return total
 
 
-def exact_gap(model: Forest, row: Rows, ahead: int, behind: int) -> Fraction:
-    """Return T · (p(ahead, f) − p(behind, f)) of one row, exactly."""
-    gap = Fraction(0)
-    for node in _reached(model, row):
-        leaf = int(model.nodes[node, CHILD])
-        probs = model.class_probs[leaf]
-        if probs[ahead] != probs[behind]:
-            share = math.prod(Fraction(model.shares[edge]) for edge in _path(model, node))
-            difference = Fraction(probs[ahead]) - Fraction(probs[behind])
-            gap += share * difference * _exact_mass(model, leaf, row)
-    return gap
+def _lower(edge: Floats, x: Dyadic) -> Dyadic:
+    weight = of_float(edge[W]).minus(x.times(of_float(edge[FALL])))
+    return weight if weight.digits > 0 else ZERO
 
 
-def _reached(model: Forest, row: Rows) -> Iterator[int]:
-    """Yield the nodes of the leaves that evidence reaches."""
-    waiting = model.roots[:-1].tolist()
-    while waiting:
-        node = waiting.pop()
-        feature, child = (int(x) for x in model.nodes[node, :2])
-        if feature == LEAF:
-            yield node
-        elif row.codes[0, feature] < 0:
-            waiting += [child, child + 1]
-        else:
-            number = row.numbers[0, model.slots[feature]] if feature in model.numeric else 0.0
-            waiting.append(child + model.goes_right(node, int(row.codes[0, feature]), number))
+def _upper(edge: Floats, x: Dyadic) -> Dyadic:
+    weight = of_float(edge[W]).plus(x.times(of_float(edge[RISE])))
+    return weight if weight.minus(ONE).digits < 0 else ONE
 
 
-def _path(model: Forest, node: int) -> list[int]:
-    """Return the nodes from one up to below its root."""
-    path = []
-    while model.parents[node] >= 0:
-        path.append(node)
-        node = int(model.parents[node])
-    return path
+def _sides(model: Forest, node: int, feature: int, row: Rows) -> tuple[int, ...]:
+    """Return which children of a node a row reaches."""
+    code = int(row.codes[0, feature])
+    if code < 0:
+        return (0, 1)
+    number = float(row.numbers[0, model.slots[feature]]) if feature in model.numeric else 0.0
+    return (model.goes_right(node, code, number),)
 
 
-def _exact_mass(model: Forest, leaf: int, row: Rows) -> Fraction:
-    """Return Π p(f_i) of one row at a leaf, exactly; of densities, what a float holds of them."""
-    mass = Fraction(1)
+def _exact_mass(model: Forest, leaf: int, row: Rows) -> Dyadic:
+    """Return Π p(f_i) of one row at a leaf; of densities, what a float holds of them."""
+    mass = ONE
     for feature, code in enumerate(row.codes[0].tolist()):
         if code < 0:
             continue
         if feature in model.numeric:
             number = float(row.numbers[0, model.slots[feature]])
-            mass *= model.density(leaf, feature, number)
+            mantissa, steps = model.density(leaf, feature, number)
+            mass = mass.times(of_float(mantissa, STEP * steps))
         else:
-            mass *= Fraction(model.probability(leaf, feature, code))
+            mass = mass.times(of_float(model.probability(leaf, feature, code)))
     return mass

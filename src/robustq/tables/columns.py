@@ -238,7 +238,7 @@ def as_numbers(column: Column, label: str) -> Floats:
             numbers = np.array([np.nan if is_missing(v) else float(v) for v in column])
         else:
             numbers = column.astype(np.float64)
-    except (pa.ArrowException, TypeError, ValueError) as error:
+    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
         msg = f"{label} is numeric, but holds values that are no numbers: {error}"
         raise InputError(msg) from error
     infinite = np.isinf(numbers)

@@ -205,7 +205,7 @@ class Encoding:
             for index, column in enumerate(self.columns)
         ]
         if self.named:
-            return pa.table([pa.array(values) for values in columns], names=list(self.names))
+            return pa.table([_as_arrow(values) for values in columns], names=list(self.names))
         kinds = {values.dtype.kind for values in columns}
         # Numbers of one kind fit an array; a mixture, or text, needs objects.
         if len(kinds) > 1 or kinds - set("ifb"):
@@ -244,6 +244,14 @@ class Encoding:
             else:
                 columns.append(column)
         return Encoding(tuple(columns), self.named)
+
+
+def _as_arrow(values: np.ndarray[Any, Any]) -> Any:
+    try:
+        return pa.array(values)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):
+        # A column of several types has none in Arrow: it becomes text.
+        return pa.array([None if v is None else ascii(v).strip("'") for v in values.tolist()])
 
 
 def _take(column: Column, rows: Indices) -> Column:
