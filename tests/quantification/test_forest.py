@@ -375,8 +375,8 @@ def dying(weight, probs):
 def test_a_kink_is_not_taken_for_a_root(weight, name):
     """The largest tree vanishes, and a far smaller one still carries the prediction."""
     for tiny in (1e-9, 1e-13):
-        against = {"nodes": [{"class_probs": [0.0, 1.0], "feature_probs": [[tiny**1.2, 1.0]]}]}
-        against["nodes"][0]["feature_probs"][0][1] = 1.0 - tiny**1.2
+        rare = [tiny**1.2, 1.0 - tiny**1.2]
+        against = {"nodes": [{"class_probs": [0.0, 1.0], "feature_probs": [rare]}]}
         trees = [dying(weight, [1.0, 0.0]), dying(0.9, [0.5 + tiny, 0.5 - tiny]), against]
         check_all(document_of(*trees), [[0]], name)
         check_all(document_of(*trees), [[None]], name)

@@ -114,18 +114,28 @@ class Comparison:
 
     def to_rich(self, title: str | None = None) -> Table:
         """Return a table for rich to print; the best means are bold."""
-        from rich.table import Table  # noqa: PLC0415 (only where it is shown)
+        from rich import box  # noqa: PLC0415 (only where it is shown)
+        from rich.table import Table  # noqa: PLC0415
         from rich.text import Text  # noqa: PLC0415
 
+        # Nine scores must fit a terminal of eighty columns.
         table = Table(
-            title=title, caption=f"mean accuracy (wins on {len(self.data_sets)} data sets)"
+            title=title,
+            caption=f"mean accuracy in % / wins on {_plural(len(self.data_sets))}",
+            box=box.SIMPLE_HEAD,
+            padding=(0, 1, 0, 0),
+            pad_edge=False,
         )
-        table.add_column("rejected")
+        table.add_column("reject")
         for name in self.names:
-            table.add_column(name, justify="right")
-        marked = self._cells(lambda text, best: Text(text, style="bold green" if best else ""))
-        for index, row in enumerate(marked):
-            table.add_row(*row, end_section=index == len(marked) - 2)
+            table.add_column(name, justify="right", overflow="fold")
+        for index, label in enumerate(self.labels):
+            cells = zip(self.mean[index], self.wins[index], self.is_best[index], strict=True)
+            table.add_row(
+                label,
+                *(Text(f"{100 * m:.1f}/{w}", style="bold green" if b else "") for m, w, b in cells),
+                end_section=index == len(self.labels) - 2,
+            )
         return table
 
     def __str__(self) -> str:
@@ -209,6 +219,10 @@ def _summarise(curves: Any, rates: Floats, where: str) -> list[float]:
         raise InputError(msg)
     average: AverageCurve = average_curves(given, rates)
     return [*average.accuracy.tolist(), average.auc]
+
+
+def _plural(count: int) -> str:
+    return f"{count} data set{'' if count == 1 else 's'}"
 
 
 def _escape(cells: list[str]) -> list[str]:

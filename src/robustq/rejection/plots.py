@@ -162,26 +162,25 @@ def _style(index: int) -> tuple[str, Any]:
 
 
 def _label_ends(axes: Axes, ends: dict[str, float], areas: dict[str, float]) -> None:
-    """Write the names beside the ends of the lines, pushed apart where they would overlap."""
+    """Write names and areas beside the ends of the lines, each with a piece of its line.
+
+    They are pushed apart where they would overlap, and joined to the ends by thin lines.
+    """
+    from matplotlib.lines import Line2D  # noqa: PLC0415 (slow to import)
+
     low, high = axes.get_ylim()
-    gap = GAP * (high - low)
-    names = sorted(ends, key=lambda name: ends[name])
-    heights = _spread([ends[name] for name in names], gap, high)
-    right = axes.get_xlim()[1]
+    names = sorted(ends, key=lambda name: (ends[name], areas[name]))
+    heights = _spread([(ends[name] - low) / (high - low) for name in names], GAP, 1.0)
     for name, height in zip(names, heights, strict=True):
-        colour, _ = _style(list(ends).index(name))
-        axes.annotate(
-            f"{name}  {areas[name]:.3f}",
-            (right, ends[name]),
-            xytext=(1.03, (height - low) / (high - low)),
-            textcoords="axes fraction",
-            va="center",
-            color=colour,
-            arrowprops={"arrowstyle": "-", "color": colour, "lw": 0.6, "shrinkA": 0, "shrinkB": 0},
+        colour, line = _style(list(ends).index(name))
+        outside: dict[str, Any] = {"transform": axes.transAxes, "clip_on": False}
+        start = (ends[name] - low) / (high - low)
+        axes.add_line(Line2D([1.0, 1.03], [start, height], color="#bbbbbb", lw=0.6, **outside))
+        axes.add_line(
+            Line2D([1.03, 1.1], [height, height], color=colour, linestyle=line, lw=1.6, **outside)
         )
-    axes.annotate(
-        "AU-ARC", (1.03, 1.04), xycoords="axes fraction", color="#555555", fontsize="small"
-    )
+        axes.text(1.115, height, f"{name}  {areas[name]:.3f}", va="center", color=colour, **outside)
+    axes.text(1.115, 1.04, "AU-ARC", color="#555555", fontsize="small", transform=axes.transAxes)
 
 
 def _spread(heights: list[float], gap: float, top: float) -> list[float]:
@@ -199,7 +198,7 @@ def _spread(heights: list[float], gap: float, top: float) -> list[float]:
 def _new_axes() -> Axes:
     from matplotlib.figure import Figure  # noqa: PLC0415 (slow to import)
 
-    return Figure(figsize=(7.5, 4.6), layout="constrained").subplots()
+    return Figure(figsize=(8, 4.6), layout="constrained").subplots()
 
 
 def _new_pair() -> tuple[Axes, Axes]:
