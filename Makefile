@@ -32,6 +32,7 @@ bench: $(ready) ## Measure, and compare with the promised limits
 
 figures: $(ready) ## Draw the pictures of docs/ anew
 	$(bin)/python docs/draw_balls.py
+	$(bin)/python docs/draw_curves.py
 
 clean: ## Remove the environment, caches and build products
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

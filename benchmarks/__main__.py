@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from . import balls, forest, naive_bayes
+from . import balls, curves, forest, naive_bayes
 
 MEASURES = (
     balls.measure,
@@ -13,6 +13,7 @@ MEASURES = (
     forest.measure_start,
     forest.measure_ratios,
     forest.measure_growth,
+    curves.measure,
 )
 
 
