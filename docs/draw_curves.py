@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from matplotlib.figure import Figure
 from sklearn.datasets import load_breast_cancer
 from sklearn.model_selection import train_test_split
 
@@ -25,9 +26,10 @@ def main() -> None:
         for name, score in scores.items():
             curves[name].append(rejection.accuracy_rejection_curve(correct, score))
     averages = {name: rejection.average_curves(runs) for name, runs in curves.items()}
-    axes = rejection.plot_curves(averages, title="A forest on breast cancer data, ten splits")
-    path = Path(__file__).parent / "images" / "curves.png"
-    axes.figure.savefig(path, dpi=110)
+    figure = Figure(figsize=(8, 4.6), layout="constrained")
+    title = "A forest on breast cancer data, ten splits"
+    rejection.plot_curves(averages, ax=figure.subplots(), title=title)
+    figure.savefig(Path(__file__).parent / "images" / "curves.png", dpi=110)
 
 
 if __name__ == "__main__":

@@ -29,6 +29,7 @@ __all__ = ["plot_curves", "plot_robustness"]
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 LINES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (1.5, 1.2)))
 RIGHT, WRONG = COLOURS[0], COLOURS[1]
+LAST = 0.95
 GAP = 0.045  # of the height, between labels
 
 
@@ -60,17 +61,17 @@ def plot_curves(
         raise InputError(msg)
     axes = _new_axes() if ax is None else ax
     ends: dict[str, float] = {}
-    last = max(float(curve.rates[-1]) for curve in curves.values())
+    # Of the last few predictions the accuracy jumps about: it says nothing.
+    last = min(LAST, max(float(curve.rates[-1]) for curve in curves.values()))
     for index, (name, curve) in enumerate(curves.items()):
         colour, line = _style(index)
-        # Of the last few predictions the accuracy jumps about: it says nothing.
-        shown = curve.rates <= max(0.95, 1.0 - 1.0 / len(curve.rates))
+        shown = curve.rates <= last
         axes.plot(curve.rates[shown], curve.accuracy[shown], color=colour, linestyle=line, lw=1.6)
         if bands is not None and name in bands:
             band = bands[name]
             axes.fill_between(band.rates, band.low, band.high, color=colour, alpha=0.15, lw=0)
         ends[name] = float(curve.accuracy[shown][-1])
-    axes.set_xlim(0.0, min(last, 0.95) if last > 0 else 1.0)
+    axes.set_xlim(0.0, last or 1.0)
     axes.set(xlabel="share rejected", ylabel="accuracy of the rest")
     _label_ends(axes, ends, {name: curve.auc for name, curve in curves.items()})
     _tidy(axes, title)
