@@ -7,6 +7,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from sklearn.dummy import DummyClassifier
+from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OrdinalEncoder, StandardScaler
@@ -230,3 +231,32 @@ def test_an_ensemble_says_what_it_needs():
         indicators.BootstrapEnsemble(MODEL).predict_probas(FRAME)
     with pytest.raises(InputError, match="n_models must be a whole number of at least 1, got 0"):
         indicators.BootstrapEnsemble(MODEL, n_models=0).fit(FRAME, LABELS)
+
+
+def test_frozen_and_unfitted_models_are_told_apart():
+    frozen = FrozenEstimator(MODEL)
+    np.testing.assert_array_equal(
+        indicators.compute(frozen, FRAME, "r_tv")["r_tv"], MODEL.robustness(FRAME, "tv")
+    )
+    with pytest.raises(InputError, match="cannot be fitted anew"):
+        indicators.BootstrapEnsemble(frozen).fit(FRAME, LABELS)
+    with pytest.raises(NotFittedError, match="not fitted"):
+        indicators.compute(LogisticRegression(), [[1.0]], "u_max")
+
+
+@pytest.mark.parametrize("table", [None, 3, "text"])
+def test_what_is_no_table_is_named(table):
+    with pytest.raises(InputError, match="X must be a table or an array"):
+        indicators.BootstrapEnsemble(MODEL).fit(table, LABELS)
+
+
+def test_odd_arguments_are_named():
+    with pytest.raises(InputError, match="names must be a list of indicators, got None"):
+        indicators.compute(MODEL, FRAME, None)
+    with pytest.raises(InputError, match="u_t needs several models"):
+        indicators.compute(MODEL, FRAME, "u_t", ensemble=MODEL)
+    with pytest.raises(InputError, match="n_jobs must be a whole number"):
+        indicators.BootstrapEnsemble(MODEL, n_jobs="a").fit(FRAME, LABELS)
+    double = pd.concat([FRAME, FRAME], axis=1)
+    with pytest.raises(InputError, match="unique column names"):
+        indicators.BootstrapEnsemble(MODEL).fit(double, LABELS)

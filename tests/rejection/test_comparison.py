@@ -73,3 +73,32 @@ def test_the_table_comes_in_every_form():
 def test_what_cannot_be_compared_is_named(results, message):
     with pytest.raises(InputError, match=message):
         rejection.compare(results)
+
+
+@pytest.mark.parametrize(
+    ("results", "message"),
+    [
+        ([1], "give a dictionary"),
+        ({"one": [1]}, "must be a dictionary with names"),
+        ({"one": {3: RESULTS["one"]["r_tv"]}}, "must be a dictionary with names"),
+        ({"one": {"a": 1}}, "one, a: expected a Curve or several"),
+        (
+            {"one": {"a": RESULTS["one"]["r_tv"], "a_wins": RESULTS["one"]["r_tv"]}},
+            "mixed up in a table",
+        ),
+    ],
+)
+def test_odd_results_are_named(results, message):
+    with pytest.raises(InputError, match=message):
+        rejection.compare(results)
+
+
+def test_odd_names_are_escaped():
+    table = rejection.compare({"one": {r"a&b#$x{}~^\|": RESULTS["one"]["r_tv"]}})
+    assert r"a\&b\#\$x\{\}\textasciitilde{}\textasciicircum{}\textbackslash{}|" in table.to_latex()
+    assert r"\|" in table.to_markdown()
+    file = io.StringIO()
+    named = rejection.compare({"one": {"x[/b]": RESULTS["one"]["r_tv"]}})
+    Console(width=80, file=file).print(named.to_rich("[red]"))
+    assert "x[/b]" in file.getvalue()
+    assert "[red]" in file.getvalue()

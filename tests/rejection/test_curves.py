@@ -150,3 +150,29 @@ def test_a_band_lies_around_its_curve():
         rejection.confidence_band(correct, score, confidence=1.0)
     with pytest.raises(InputError, match="n_resamples must be at least 1"):
         rejection.confidence_band(correct, score, n_resamples=0)
+
+
+def test_rates_just_below_one_keep_one_prediction():
+    curve = rejection.accuracy_rejection_curve([True, False], [2.0, 1.0])
+    assert curve.at([1 - 1e-10, np.nextafter(1, 0)]).tolist() == [1.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: rejection.auc([[1], [1, 2]], [1, 2]), "a list of truth values"),
+        (lambda: rejection.auc([True, None], [1, 2]), "truth values, got None"),
+        (lambda: rejection.auc([1, 0], [10**400, 1]), "score must be numbers"),
+        (lambda: rejection.confidence_band([1], [1], confidence="a"), "confidence must lie"),
+        (lambda: rejection.confidence_band([1], [1], n_resamples=10.5), "n_resamples must"),
+        (lambda: rejection.confidence_band([1], [1], random_state=-1), "cannot be used to seed"),
+        (lambda: rejection.average_curves(np.ones(1)), "at least one curve, and nothing else"),
+        (
+            lambda: rejection.average_curves([rejection.random_curve([1])], [0.5, 0.2]),
+            "a list that ascends",
+        ),
+    ],
+)
+def test_odd_input_is_named(call, message):
+    with pytest.raises(InputError, match=message):
+        call()

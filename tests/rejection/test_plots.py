@@ -93,3 +93,18 @@ def test_robustness_is_drawn_for_right_and_wrong(special):
 def test_all_right_or_all_infinite_can_be_drawn():
     first, _ = rejection.plot_robustness([True] * 5, [np.inf] * 5)
     assert "right (5)" in [text.get_text() for text in first.get_legend().get_texts()]
+
+
+def test_the_order_of_tied_rows_does_not_show():
+    right = np.r_[np.ones(50), np.zeros(50)].astype(bool)
+    _, axes = rejection.plot_robustness(right, np.full(100, 0.5))
+    assert axes.lines[0].get_ydata().tolist() == [0.5]
+
+
+def test_odd_names_and_rates_can_be_drawn():
+    correct, score = results()
+    curve = rejection.accuracy_rejection_curve(correct, score)
+    axes = rejection.plot_curves({"$_{$": rejection.average_curves([curve], [0.96, 0.97])})
+    assert len(pixels(axes.figure))
+    first, _ = rejection.plot_robustness(correct, score, name="$_{$")
+    assert len(pixels(first.figure))

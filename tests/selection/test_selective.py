@@ -6,6 +6,7 @@ import pytest
 from scipy.stats import binom
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_iris
+from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
@@ -204,3 +205,64 @@ def test_bad_options_are_named(options, message):
 def test_an_unfitted_one_says_so():
     with pytest.raises(RobustqError, match="is not fitted yet"):
         SelectiveClassifier(NaiveBayesClassifier()).accepts([[1.0]])
+
+
+def test_scores_of_minus_infinity_are_not_accepted_by_mistake():
+    rng = np.random.default_rng(74)
+    u = rng.random(4000)
+    score = np.where(u < 0.3, -np.inf, u)
+    correct = rng.random(4000) >= np.where(u < 0.3, 0.5, 0.03)
+    found = calibrate(correct, score, 0.95)
+    picked = found.pick(0.1)
+    assert picked is not None
+    assert picked > 0
+    assert found.accepted[picked] == np.sum(u >= 0.3)
+    low = indicators.Indicator(
+        *("low", "sure or not at all", "trusted", "probabilities"),
+        formula=lambda p: np.where(p.max(axis=1) < 0.9, -np.inf, p.max(axis=1)),
+    )
+    X, y, new, _ = breast()
+    fitted = NaiveBayesClassifier().fit(X[:100], y[:100])
+    model = SelectiveClassifier(FrozenEstimator(fitted), low, max_error=0.08)
+    model.fit(X[100:], y[100:])
+    unsure = fitted.predict_proba(new).max(axis=1) < 0.9
+    assert unsure.any()
+    assert not model.accepts_all_
+    assert not model.accepts(new)[unsure].any()
+
+
+def test_text_in_a_series_is_a_table_too():
+    text, y = pd.Series(["good day", "bad day", "so so"] * 60), ["p", "n", "n"] * 60
+    pipeline = make_pipeline(CountVectorizer(), LogisticRegression())
+    model = SelectiveClassifier(pipeline, "u_max", max_error=0.2).fit(text, y)
+    assert model.accepts(text).any()
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: SelectiveClassifier(None), "estimator must be a classifier"),
+        (lambda: SelectiveClassifier(FrozenEstimator(LogisticRegression())), "is not fitted"),
+        (
+            lambda: SelectiveClassifier(
+                NaiveBayesClassifier(),
+                ensemble=indicators.BootstrapEnsemble(NaiveBayesClassifier()),
+            ),
+            "for a frozen estimator only",
+        ),
+    ],
+)
+def test_what_cannot_be_calibrated_is_named(make, message):
+    X, y, _, _ = breast()
+    with pytest.raises(RobustqError, match=message):
+        make().fit(X, y)
+
+
+def test_copies_keep_a_frozen_ensemble():
+    X, y, new, _ = breast()
+    fitted = NaiveBayesClassifier().fit(X[:150], y[:150])
+    ensemble = indicators.BootstrapEnsemble(fitted, n_models=3).fit(X[:150], y[:150])
+    model = SelectiveClassifier(
+        FrozenEstimator(fitted), "u_t", 0.15, ensemble=FrozenEstimator(ensemble)
+    )
+    assert clone(model).fit(X[150:], y[150:]).accepts(new).any()

@@ -117,13 +117,16 @@ def _transform(pipeline: Any, X: Any) -> Any:
 
 def _unpack(model: Any, X: Any) -> tuple[GenerativeClassifier, Any]:
     """Return the classifier at the end of a pipeline, and X as it arrives there."""
-    from sklearn.pipeline import Pipeline  # noqa: PLC0415 (a slow import, needed for pipelines only)
+    from sklearn.frozen import FrozenEstimator  # noqa: PLC0415 (slow imports, needed here only)
+    from sklearn.pipeline import Pipeline  # noqa: PLC0415
 
     classifier = model
     if isinstance(model, Pipeline):
         if len(model.steps) > 1:
             X = _transform(model[:-1], X)
         classifier = model[-1]
+    # A frozen estimator is a fitted one that copies leave alone.
+    classifier = classifier.estimator if isinstance(classifier, FrozenEstimator) else classifier
     if not isinstance(classifier, GenerativeClassifier):
         msg = (
             f"{type(classifier).__name__} has no robustness: robustq knows its own classifiers, "

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
+from sklearn.frozen import FrozenEstimator
 from sklearn.utils import check_random_state
 
 from robustq.blocks import for_each_block
@@ -91,6 +92,9 @@ class BootstrapEnsemble(BaseEstimator):
         if not (isinstance(self.n_models, Integral) and self.n_models >= 1):
             msg = f"n_models must be a whole number of at least 1, got {self.n_models!r}"
             raise InputError(msg)
+        if self.n_jobs is not None and not isinstance(self.n_jobs, Integral):
+            msg = f"n_jobs must be a whole number or None, got {self.n_jobs!r}"
+            raise InputError(msg)
         labels = read_labels(y, count_rows(X))
         classes = np.unique(labels)
         try:
@@ -104,7 +108,7 @@ class BootstrapEnsemble(BaseEstimator):
             rows = samples[block.start]
             models[block.start].fit(take_rows(X, rows), labels[rows])
 
-        threads = None if self.n_jobs in (None, -1) else int(self.n_jobs)
+        threads = None if self.n_jobs is None or self.n_jobs < 1 else int(self.n_jobs)
         for_each_block(work, len(models), 1, threads)
         self.models_ = models
         self.classes_ = classes
@@ -133,9 +137,13 @@ class BootstrapEnsemble(BaseEstimator):
 
 
 def _copy(model: Any, rng: np.random.RandomState) -> Any:
+    if isinstance(model, FrozenEstimator) or not hasattr(model, "fit"):
+        msg = f"{model!r} cannot be fitted anew on a sample: give the classifier itself"
+        raise InputError(msg)
     copy = clone(model)
     states = {name for name in copy.get_params() if name.split("__")[-1] == "random_state"}
-    return copy.set_params(**{name: int(rng.randint(2**31)) for name in sorted(states)})
+    copy.set_params(**{name: int(rng.randint(2**31)) for name in sorted(states)})
+    return copy
 
 
 def _draw(labels: np.ndarray[Any, Any], classes: int, rng: np.random.RandomState) -> Indices:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn.exceptions import NotFittedError as SklearnNotFittedError
 
+from robustq.classifiers.base import NotFittedError
 from robustq.exceptions import InputError, UnsupportedError
 
 if TYPE_CHECKING:
@@ -19,8 +21,11 @@ def predict_probabilities(model: Any, X: Any) -> Floats:
     if not hasattr(model, "predict_proba"):
         msg = f"{type(model).__name__} has no predict_proba: take a classifier that has one"
         raise UnsupportedError(msg)
-    probs = np.asarray(model.predict_proba(X), dtype=np.float64)
+    try:
+        probs = np.asarray(model.predict_proba(X), dtype=np.float64)
+    except SklearnNotFittedError as error:
+        raise NotFittedError(str(error)) from error
     if probs.ndim != 2 or not np.all((probs >= 0.0) & (probs <= 1.0 + 1e-6)):
         msg = f"{type(model).__name__}.predict_proba gave what are no probabilities"
         raise InputError(msg)
-    return probs
+    return np.minimum(probs, 1.0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from robustq.classifiers.functions import assess
@@ -10,6 +11,7 @@ from robustq.perturbations import Perturbation
 
 from . import table
 from .probabilities import predict_probabilities
+from .table import Indicator
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,7 +19,6 @@ if TYPE_CHECKING:
     from robustq.arrays import Floats
 
     from .ensemble import BootstrapEnsemble
-    from .table import Indicator
 
 __all__ = ["compute", "measure"]
 
@@ -25,7 +26,7 @@ __all__ = ["compute", "measure"]
 def compute(
     model: Any,
     X: Any,
-    names: str | Perturbation | Sequence[str | Perturbation],
+    names: str | Perturbation | Indicator | Sequence[str | Perturbation | Indicator],
     ensemble: BootstrapEnsemble | None = None,
 ) -> dict[str, Floats]:
     """Return scores of the predictions, higher ones more trusted.
@@ -53,7 +54,7 @@ def compute(
 def measure(
     model: Any,
     X: Any,
-    names: str | Perturbation | Sequence[str | Perturbation],
+    names: str | Perturbation | Indicator | Sequence[str | Perturbation | Indicator],
     ensemble: BootstrapEnsemble | None = None,
 ) -> dict[str, Floats]:
     """Return the values of indicators as the literature has them.
@@ -71,7 +72,7 @@ def _measure(
 ) -> dict[str, Floats]:
     values = _measure_robustness(model, X, wanted)
     for indicator in wanted:
-        if indicator.needs == "ensemble" and ensemble is None:
+        if indicator.needs == "ensemble" and not hasattr(ensemble, "predict_probas"):
             msg = (
                 f"{indicator.name} needs several models: fit a BootstrapEnsemble on the training "
                 "set and give it as ensemble="
@@ -81,15 +82,20 @@ def _measure(
     if own := [i for i in wanted if i.needs == "probabilities"]:
         probs = predict_probabilities(model, X)
         values |= {i.name: i.formula(probs) for i in own if i.formula}
-    if shared := [i for i in wanted if i.needs == "ensemble"]:
-        assert ensemble is not None  # noqa: S101 (checked above)
+    shared = [i for i in wanted if i.needs == "ensemble"]
+    if shared and ensemble is not None:
         probs = ensemble.predict_probas(X)
         values |= {i.name: i.formula(probs) for i in shared if i.formula}
     return values
 
 
 def _read(names: Any) -> list[Indicator]:
-    given = [names] if isinstance(names, (str, Perturbation)) else list(names)
+    if isinstance(names, (str, Perturbation, Indicator)):
+        names = [names]
+    if not isinstance(names, Iterable):
+        msg = f"names must be a list of indicators, got {names!r}"
+        raise InputError(msg)
+    given = list(names)
     wanted = [table.get(name) for name in given]
     twice = {i.name for i in wanted if sum(i.name == other.name for other in wanted) > 1}
     if twice:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from robustq.arrays import Floats
 
-__all__ = ["GRID", "AverageCurve", "average_curves"]
+__all__ = ["GRID", "AverageCurve", "average_curves", "read_grid"]
 
 GRID = np.arange(100) / 100
 
@@ -47,6 +47,15 @@ class AverageCurve:
     curves: int
 
 
+def read_grid(rates: ArrayLike) -> Floats:
+    """Return rejection rates, ascending, at least one."""
+    grid = np.atleast_1d(check_rates(rates))
+    if grid.ndim != 1 or not len(grid) or np.any(np.diff(grid) <= 0):
+        msg = f"rejection rates must be a list that ascends, got {np.asarray(rates).tolist()!r}"
+        raise InputError(msg)
+    return grid
+
+
 def average_curves(curves: Iterable[Curve], rates: ArrayLike = GRID) -> AverageCurve:
     """Return the mean of curves, of any lengths, at common rejection rates.
 
@@ -56,10 +65,10 @@ def average_curves(curves: Iterable[Curve], rates: ArrayLike = GRID) -> AverageC
     rates : array_like, default 0, 0.01, …, 0.99
     """
     given = list(curves)
-    if not given:
-        msg = "there must be at least one curve"
+    if not given or not all(isinstance(curve, Curve) for curve in given):
+        msg = f"there must be at least one curve, and nothing else, got {given!r}"
         raise InputError(msg)
-    grid = check_rates(rates)
+    grid = read_grid(rates)
     values = np.stack([curve.at(grid) for curve in given])
     deviation = values.std(axis=0, ddof=1) if len(given) > 1 else np.zeros_like(grid)
     area = float(np.mean([curve.auc for curve in given]))

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Integral, Real
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from robustq.exceptions import InputError
 
-from .averages import GRID
-from .curves import check_rates, read_results
+from .averages import GRID, read_grid
+from .curves import read_results
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -52,6 +53,8 @@ def confidence_band(
 ) -> Band:
     """Return a pointwise bootstrap band (percentiles) of an accuracy-rejection curve.
 
+    The cost grows with the number of different scores and of resamples.
+
     Parameters
     ----------
     correct : array_like of bool, of shape (rows,)
@@ -65,16 +68,20 @@ def confidence_band(
     -------
     Band
     """
-    if not 0.0 < confidence < 1.0:
+    if not (isinstance(confidence, Real) and 0.0 < confidence < 1.0):
         msg = f"confidence must lie between 0 and 1, got {confidence!r}"
         raise InputError(msg)
-    if n_resamples < 1:
+    if not (isinstance(n_resamples, Integral) and n_resamples >= 1):
         msg = f"n_resamples must be at least 1, got {n_resamples!r}"
         raise InputError(msg)
     right, trust = read_results(correct, score)
-    grid = check_rates(rates)
+    grid = read_grid(rates)
     counts = _count_blocks(right, trust)
-    rng = np.random.default_rng(random_state)
+    try:
+        rng = np.random.default_rng(random_state)
+    except (TypeError, ValueError) as error:
+        msg = f"random_state={random_state!r} cannot be used to seed: {error}"
+        raise InputError(msg) from error
     rows = len(right)
     # For the area, all numbers kept, or a fine grid of them.
     kept = np.append((1.0 - grid) * rows, np.linspace(1, rows, min(rows, AREA_POINTS)))

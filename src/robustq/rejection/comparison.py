@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -10,12 +11,10 @@ import numpy as np
 from robustq.exceptions import InputError
 from robustq.tables.frames import as_arrow, as_pandas, as_polars
 
-from .averages import AverageCurve, average_curves
-from .curves import Curve, check_rates
+from .averages import average_curves, read_grid
+from .curves import Curve
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     import pandas as pd
     import polars as pl
     import pyarrow as pa
@@ -28,6 +27,11 @@ __all__ = ["RATES", "Comparison", "compare"]
 
 RATES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 AREA = "AU-ARC"
+WINS = "_wins"
+LATEX = str.maketrans(
+    {character: "\\" + character for character in "%_&#${}"}
+    | {"~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "\\": r"\textbackslash{}"}
+)
 TIE = 1e-9  # accuracies this near are equal
 
 
@@ -72,7 +76,7 @@ class Comparison:
         columns: dict[str, np.ndarray[Any, Any]] = {"rejected": np.array(self.labels, dtype=object)}
         for index, name in enumerate(self.names):
             columns[name] = self.mean[:, index]
-            columns[f"{name}_wins"] = self.wins[:, index]
+            columns[name + WINS] = self.wins[:, index]
         return columns
 
     def to_arrow(self) -> pa.Table:
@@ -89,7 +93,7 @@ class Comparison:
 
     def to_markdown(self) -> str:
         """Return a Markdown table; the best means are bold."""
-        head = ["rejected", *self.names]
+        head = ["rejected", *(name.replace("|", "\\|") for name in self.names)]
         lines = [head, ["---", *("---:" for _ in self.names)]]
         lines += self._cells(lambda text, best: f"**{text}**" if best else text)
         return "\n".join(f"| {' | '.join(line)} |" for line in lines)
@@ -120,7 +124,7 @@ class Comparison:
 
         # Nine scores must fit a terminal of eighty columns.
         table = Table(
-            title=title,
+            title=None if title is None else Text(title),
             caption=f"mean accuracy in % / wins on {_plural(len(self.data_sets))}",
             box=box.SIMPLE_HEAD,
             padding=(0, 1, 0, 0),
@@ -128,7 +132,7 @@ class Comparison:
         )
         table.add_column("reject")
         for name in self.names:
-            table.add_column(name, justify="right", overflow="fold")
+            table.add_column(Text(name), justify="right", overflow="fold")
         for index, label in enumerate(self.labels):
             cells = zip(self.mean[index], self.wins[index], self.is_best[index], strict=True)
             table.add_row(
@@ -184,7 +188,7 @@ def compare(
          50%  1.0000 (1)*   0.5000 (0)
       AU-ARC  0.9375 (1)*   0.7292 (0)
     """
-    grid = np.atleast_1d(check_rates(rates))
+    grid = read_grid(rates)
     names = _read_names(results)
     values = [
         [_summarise(curves[name], grid, f"{data_set}, {name}") for name in names]
@@ -195,9 +199,13 @@ def compare(
 
 
 def _read_names(results: Mapping[str, Mapping[str, Any]]) -> tuple[str, ...]:
-    if not results:
-        msg = "there is nothing to compare: give the curves of at least one data set"
+    if not isinstance(results, Mapping) or not results:
+        msg = "there is nothing to compare: give a dictionary with the curves of each data set"
         raise InputError(msg)
+    for data_set, curves in results.items():
+        if not isinstance(curves, Mapping) or not all(isinstance(name, str) for name in curves):
+            msg = f"the curves of {data_set!r} must be a dictionary with names"
+            raise InputError(msg)
     first, *others = results.items()
     names = tuple(first[1])
     if not names:
@@ -208,16 +216,21 @@ def _read_names(results: Mapping[str, Mapping[str, Any]]) -> tuple[str, ...]:
             odd = sorted(set(curves) ^ set(names))
             msg = f"{first[0]!r} and {data_set!r} do not have the same curves: {', '.join(odd)}"
             raise InputError(msg)
+    columns = ["rejected", *names, *(name + WINS for name in names)]
+    if len(set(columns)) < len(columns):
+        msg = f"these names would be mixed up in a table: {', '.join(names)}"
+        raise InputError(msg)
     return names
 
 
 def _summarise(curves: Any, rates: Floats, where: str) -> list[float]:
     """Return the accuracies at the rates, and the area."""
-    given = [curves] if isinstance(curves, Curve) else list(curves)
+    single = isinstance(curves, Curve) or not isinstance(curves, Sequence)
+    given = [curves] if single else list(curves)
     if not given or not all(isinstance(curve, Curve) for curve in given):
         msg = f"{where}: expected a Curve or several, got {curves!r}"
         raise InputError(msg)
-    average: AverageCurve = average_curves(given, rates)
+    average = average_curves(given, rates)
     return [*average.accuracy.tolist(), average.auc]
 
 
@@ -226,4 +239,4 @@ def _plural(count: int) -> str:
 
 
 def _escape(cells: list[str]) -> list[str]:
-    return [cell.replace("%", r"\%").replace("_", r"\_") for cell in cells]
+    return [cell.translate(LATEX) for cell in cells]

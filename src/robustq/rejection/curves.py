@@ -56,7 +56,7 @@ class Curve:
     def excess_aurc(self) -> float:
         """By how much the area under the risk-coverage curve exceeds the best possible (E-AURC)."""
         right = round(float(self.accuracy[0]) * len(self.accuracy))
-        return _best_auc(right, len(self.accuracy)) - self.auc
+        return max(0.0, _best_auc(right, len(self.accuracy)) - self.auc)
 
     def at(self, rates: ArrayLike) -> Floats:
         """Return the accuracy at some rejection rates.
@@ -68,7 +68,7 @@ class Curve:
         """
         # 0.3 of 10 is 3, though 0.3 · 10 may fall short of it by rounding.
         rejected = np.floor(check_rates(rates) * len(self.accuracy) + 1e-9).astype(np.intp)
-        return np.asarray(self.accuracy[rejected])
+        return np.asarray(self.accuracy[np.minimum(rejected, len(self.accuracy) - 1)])
 
 
 def accuracy_rejection_curve(correct: ArrayLike, score: ArrayLike) -> Curve:
@@ -135,22 +135,22 @@ def read_results(correct: ArrayLike, score: ArrayLike | None = None) -> tuple[Bo
     InputError
         If there are no rows, the lengths differ, a score is NaN, or something is no truth value.
     """
-    given = np.asarray(correct)
+    try:
+        given = np.asarray(correct)
+    except ValueError as error:
+        msg = f"correct must be a list of truth values: {error}"
+        raise InputError(msg) from error
     if given.ndim != 1 or not len(given):
         msg = f"correct must have one truth value for each prediction, got shape {given.shape}"
         raise InputError(msg)
     if given.dtype != bool:
-        wrong = [value for value in given.tolist() if value not in (0, 1)]
+        wrong = [value for value in given.tolist() if not _is_truth_value(value)]
         if wrong:
             msg = f"correct must hold truth values, got {wrong[0]!r}"
             raise InputError(msg)
     if score is None:
         return given.astype(bool), np.zeros(len(given))
-    try:
-        trust = np.asarray(score, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        msg = f"score must be numbers: {error}"
-        raise InputError(msg) from error
+    trust = read_numbers(score, "score")
     if trust.shape != given.shape:
         msg = f"there are {len(given)} predictions and scores of shape {trust.shape}: give one each"
         raise InputError(msg)
@@ -163,16 +163,25 @@ def read_results(correct: ArrayLike, score: ArrayLike | None = None) -> tuple[Bo
 
 def check_rates(rates: ArrayLike) -> Floats:
     """Return rejection rates, if all lie in [0, 1)."""
-    try:
-        given = np.asarray(rates, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        msg = f"rejection rates must be numbers: {error}"
-        raise InputError(msg) from error
+    given = read_numbers(rates, "rejection rates")
     outside = ~((given >= 0.0) & (given < 1.0))
     if outside.any():
         msg = f"rejection rates must lie in [0, 1), got {given[outside].ravel()[0]}"
         raise InputError(msg)
     return given
+
+
+def read_numbers(given: ArrayLike, what: str) -> Floats:
+    """Return an array of numbers, or say what should have been one."""
+    try:
+        return np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        msg = f"{what} must be numbers: {error}"
+        raise InputError(msg) from error
+
+
+def _is_truth_value(value: object) -> bool:
+    return isinstance(value, (bool, int, float)) and value in (0, 1)
 
 
 def _make(expected: Floats) -> Curve:

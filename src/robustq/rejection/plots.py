@@ -66,6 +66,8 @@ def plot_curves(
     for index, (name, curve) in enumerate(curves.items()):
         colour, line = _style(index)
         shown = curve.rates <= last
+        if not shown.any():
+            shown, last = np.ones_like(shown), float(curve.rates[-1])
         axes.plot(curve.rates[shown], curve.accuracy[shown], color=colour, linestyle=line, lw=1.6)
         if bands is not None and name in bands:
             band = bands[name]
@@ -130,19 +132,20 @@ def _draw_distribution(axes: Axes, size: Floats, right: Any, edges: Floats, name
                 label=f"{label} ({part.sum():,})",
             )
     axes.legend(frameon=False)
-    axes.set(xlabel=name, ylabel="share of the predictions", xlim=(0.0, edges[-1]))
+    axes.set(ylabel="share of the predictions", xlim=(0.0, edges[-1]))
+    axes.set_xlabel(name, parse_math=False)
     _tidy(axes, "How robust right and wrong predictions are")
 
 
 def _draw_accuracy(axes: Axes, size: Floats, right: Any, edges: Floats, name: str) -> None:
-    """Draw the share that is right in parts of equal count, with its standard error."""
-    order = np.argsort(size, kind="stable")
-    parts = np.array_split(order, min(10, len(order)))
-    centre = np.array([size[part].mean() for part in parts])
-    share = np.array([right[part].mean() for part in parts])
-    error = np.array(
-        [np.sqrt(p * (1 - p) / len(part)) for p, part in zip(share, parts, strict=True)]
-    )
+    """Draw the share that is right in tenths of the predictions, with its standard error."""
+    # Equal values stay together: the order of the rows must not show.
+    ends = np.unique(np.quantile(size, np.linspace(0, 1, 11)[1:-1], method="lower"))
+    part = np.searchsorted(ends, size)
+    parts = [np.flatnonzero(part == index) for index in np.unique(part)]
+    centre = np.array([size[rows].mean() for rows in parts])
+    share = np.array([right[rows].mean() for rows in parts])
+    error = np.sqrt(share * (1 - share) / np.array([len(rows) for rows in parts]))
     axes.errorbar(centre, share, error, color=RIGHT, marker="o", lw=1.6, capsize=2)
     axes.axhline(float(right.mean()), color="#777777", lw=1.0, linestyle=":")
     axes.annotate(
@@ -153,12 +156,13 @@ def _draw_accuracy(axes: Axes, size: Floats, right: Any, edges: Floats, name: st
         va="center",
         color="#777777",
     )
-    axes.set(xlabel=f"{name} (mean of a tenth)", ylabel="accuracy", xlim=(0.0, edges[-1]))
+    axes.set(ylabel="accuracy", xlim=(0.0, edges[-1]))
+    axes.set_xlabel(f"{name} (mean of a tenth)", parse_math=False)
     _tidy(axes, "Accuracy against robustness")
 
 
 def _style(index: int) -> tuple[str, Any]:
-    """Return colour and kind of line: all pairs differ, and so do neighbours in both."""
+    """Return colour and kind of line: the first 21 differ, and neighbours do in both."""
     return COLOURS[index % len(COLOURS)], LINES[index % len(LINES)]
 
 
@@ -175,12 +179,13 @@ def _label_ends(axes: Axes, ends: dict[str, float], areas: dict[str, float]) -> 
     for name, height in zip(names, heights, strict=True):
         colour, line = _style(list(ends).index(name))
         outside: dict[str, Any] = {"transform": axes.transAxes, "clip_on": False}
+        label = f"{name}  {areas[name]:.3f}"
         start = (ends[name] - low) / (high - low)
         axes.add_line(Line2D([1.0, 1.03], [start, height], color="#bbbbbb", lw=0.6, **outside))
         axes.add_line(
             Line2D([1.03, 1.1], [height, height], color=colour, linestyle=line, lw=1.6, **outside)
         )
-        axes.text(1.115, height, f"{name}  {areas[name]:.3f}", va="center", color=colour, **outside)
+        axes.text(1.115, height, label, va="center", color=colour, parse_math=False, **outside)
     axes.text(1.115, 1.04, "AU-ARC", color="#555555", fontsize="small", transform=axes.transAxes)
 
 
@@ -215,4 +220,4 @@ def _tidy(axes: Axes, title: str | None) -> None:
     axes.grid(visible=True, color="#dddddd", lw=0.6)
     axes.set_axisbelow(True)
     if title:
-        axes.set_title(title, loc="left", fontsize="medium")
+        axes.set_title(title, loc="left", fontsize="medium", parse_math=False)

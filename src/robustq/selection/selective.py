@@ -50,7 +50,8 @@ class SelectiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     calibration_size : float, default 0.5
         The share of the data that is kept aside.
     ensemble : BootstrapEnsemble, optional
-        Fitted, for `u_t`, `u_a` and `u_e` of a frozen estimator; else one is made.
+        Fitted, for `u_t`, `u_a` and `u_e` of a frozen estimator (in a `FrozenEstimator` itself, so
+        that copies keep it); for others one is made.
     random_state : int or RandomState, default 0
         Picks the part that is kept aside.
 
@@ -59,8 +60,11 @@ class SelectiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     estimator_ : estimator
         The fitted classifier.
     classes_ : ndarray
+        The labels that the estimator knows.
     threshold_ : float
         Predictions with a higher score are accepted; infinite if none is.
+    accepts_all_ : bool
+        Whether even accepting everything is safe.
     guaranteed_ : bool
         Whether there is a guarantee.
     error_bound_ : float
@@ -121,14 +125,17 @@ class SelectiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         labels = read_labels(y, count_rows(X))
         if isinstance(self.estimator, FrozenEstimator):
             self.estimator_, self.ensemble_ = self.estimator.estimator, self.ensemble
+            if not hasattr(self.estimator_, "classes_"):
+                msg = f"the frozen {type(self.estimator_).__name__} is not fitted: fit it first"
+                raise NotFittedError(msg)
             return self._calibrate(X, labels)
         rng = self._rng()
         aside = self._split(labels, rng)
         rest = np.setdiff1d(np.arange(len(labels)), aside)
         train, own = take_rows(X, rest), labels[rest]
         self.estimator_ = clone(self.estimator).fit(train, own)
-        self.ensemble_ = self.ensemble
-        if get(self.indicator).needs == "ensemble" and self.ensemble is None:
+        self.ensemble_ = None
+        if get(self.indicator).needs == "ensemble":
             self.ensemble_ = BootstrapEnsemble(self.estimator, random_state=rng).fit(train, own)
         return self._calibrate(take_rows(X, aside), labels[aside])
 
@@ -138,15 +145,17 @@ class SelectiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             self.n_features_in_ = self.estimator_.n_features_in_
         if hasattr(self.estimator_, "feature_names_in_"):
             self.feature_names_in_ = self.estimator_.feature_names_in_
-        correct = np.asarray(self.estimator_.predict(X) == labels)
+        correct = np.asarray(self.estimator_.predict(X)).reshape(len(labels)) == labels
         score = self._score(X)
         self.calibration_ = calibrate(correct, score, float(self.confidence))
         picked = self.calibration_.pick(float(self.max_error))
         self.guaranteed_ = picked is not None
         if picked is None:
             self.threshold_, self.error_bound_, self.coverage_ = np.inf, np.nan, 0.0
+            self.accepts_all_ = False
             self._warn(len(labels))
         else:
+            self.accepts_all_ = picked == 0
             self.threshold_ = float(self.calibration_.thresholds[picked])
             self.error_bound_ = float(self.calibration_.bounds[picked])
             self.coverage_ = float(self.calibration_.accepted[picked] / len(labels))
@@ -183,9 +192,7 @@ class SelectiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         ndarray of bool, of shape (rows,)
         """
         self._require_fitted()
-        score = self._score(X)
-        # Everything is accepted where even that is safe, also a score of −∞.
-        return (score > self.threshold_) | (self.threshold_ == -np.inf)
+        return (self._score(X) > self.threshold_) | self.accepts_all_
 
     def _score(self, X: Any) -> Floats:
         scores = compute(self.estimator_, X, [self.indicator], ensemble=self.ensemble_)
@@ -201,6 +208,12 @@ class SelectiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
     def _check_parameters(self) -> None:
         get(self.indicator)
+        if not hasattr(self.estimator, "fit"):
+            msg = f"estimator must be a classifier, got {self.estimator!r}"
+            raise InputError(msg)
+        if self.ensemble is not None and not isinstance(self.estimator, FrozenEstimator):
+            msg = "an ensemble can be given for a frozen estimator only; for others one is made"
+            raise InputError(msg)
         for name in ("max_error", "confidence", "calibration_size"):
             value = getattr(self, name)
             number = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)

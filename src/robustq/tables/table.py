@@ -114,9 +114,14 @@ class Table:
 
 def take_rows(given: Any, rows: np.ndarray[Any, Any]) -> Any:
     """Return some rows of a frame or array, as the same kind of thing."""
+    if nw.dependencies.is_into_series(given):
+        return nw.from_native(given, series_only=True)[rows].to_native()
     if is_frame(given):
-        frame = given if nw.dependencies.is_into_dataframe(given) else pa.table(given)
-        return nw.from_native(frame, eager_only=True)[rows].to_native()
+        try:
+            frame = given if nw.dependencies.is_into_dataframe(given) else pa.table(given)
+            return nw.from_native(frame, eager_only=True)[rows].to_native()
+        except (nw.exceptions.NarwhalsError, pa.ArrowException) as error:
+            raise InputError(str(error)) from error
     if hasattr(given, "tocsr"):
         return given.tocsr()[rows]
     if isinstance(given, (list, tuple)):
@@ -124,11 +129,16 @@ def take_rows(given: Any, rows: np.ndarray[Any, Any]) -> Any:
     return given[rows] if hasattr(given, "shape") else np.asarray(given)[rows]
 
 
-def count_rows(given: Any) -> int | None:
-    """Return how many rows a frame or array has; None if it does not tell."""
-    if hasattr(given, "shape"):
-        return int(given.shape[0]) if given.shape else None
-    return len(given) if hasattr(given, "__len__") else None
+def count_rows(given: Any) -> int:
+    """Return how many rows a frame or array has."""
+    if not hasattr(given, "shape") and hasattr(given, "__array__"):
+        given = np.asarray(given)
+    if getattr(given, "shape", ()):
+        return int(given.shape[0])
+    if not hasattr(given, "__len__") or isinstance(given, str):
+        msg = f"X must be a table or an array, got {type(given).__name__}"
+        raise InputError(msg)
+    return len(given)
 
 
 def is_frame(given: object) -> bool:
