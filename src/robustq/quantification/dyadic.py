@@ -19,21 +19,20 @@ class Dyadic(NamedTuple):
 
     def times(self, other: Dyadic) -> Dyadic:
         """Return the product."""
-        return Dyadic(self.digits * other.digits, self.exponent + other.exponent)
+        return Dyadic(self[0] * other[0], self[1] + other[1])
 
-    def plus(self, other: Dyadic) -> Dyadic:
-        """Return the sum."""
-        if not self.digits:
-            return other
-        if not other.digits:
-            return self
-        low = min(self.exponent, other.exponent)
-        digits = (self.digits << (self.exponent - low)) + (other.digits << (other.exponent - low))
-        return Dyadic(digits, low)
+    def plus(self, other: Dyadic, sign: int = 1) -> Dyadic:
+        """Return the sum, or the difference if the sign is −1."""
+        (digits, exponent), (more, place) = self, other
+        if not digits:
+            return other if sign > 0 else Dyadic(-more, place)
+        if exponent >= place:
+            return Dyadic((digits << (exponent - place)) + sign * more, place) if more else self
+        return Dyadic(digits + sign * (more << (place - exponent)), exponent)
 
     def minus(self, other: Dyadic) -> Dyadic:
         """Return the difference."""
-        return self.plus(Dyadic(-other.digits, other.exponent))
+        return self.plus(other, -1)
 
     @property
     def scale(self) -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -20,12 +20,17 @@ from .dyadic import ONE, ZERO, Dyadic, of_float
 from .roots import smallest_roots
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from robustq.arrays import Floats, Indices
     from robustq.tables import Rows
 
 __all__ = ["exact_lead", "solve"]
 
 W, FALL, RISE = range(3)  # the columns of edges
+TINY, ENOUGH, STEPS = 2.0**-60, 1e-10, 8
+
+_Edges: TypeAlias = "list[list[Dyadic]]"
 
 
 def solve(model: Forest, row: Rows, best: int, edges: Floats, limit: float) -> tuple[float, int]:
@@ -44,35 +49,63 @@ def solve(model: Forest, row: Rows, best: int, edges: Floats, limit: float) -> t
         The largest x.
     """
     reached = _Reached.by(model, row)
+    own = reached.read_edges(edges)
     found, tipping = math.inf, -1
     for rival in range(model.class_probs.shape[1]):
         if rival != best:
-            x = _solve_rival(reached, model, (best, rival), edges, min(limit, found))
+            x = _solve_rival(reached, model, (best, rival), own, min(limit, found))
             if x < found:
                 found, tipping = x, rival
     return found, tipping
 
 
 def _solve_rival(
-    reached: _Reached, model: Forest, pair: tuple[int, int], edges: Floats, limit: float
+    reached: _Reached, model: Forest, pair: tuple[int, int], edges: _Edges, limit: float
 ) -> float:
     values = reached.leaf_values(model, *pair)
     unit = max((value.scale for value in values if value.digits), default=0)
-    if reached.evaluate(values, edges, ZERO).digits <= 0:
-        return 0.0
 
-    def margin(_: Indices, sizes: Floats) -> Floats:
-        exact = (reached.evaluate(values, edges, of_float(x)) for x in sizes.tolist())
-        return np.array([value.to_float(unit) for value in exact])
+    def margin(x: float) -> Dyadic:
+        return reached.evaluate(values, edges, of_float(x))
+
+    start = margin(0.0)
+    if start.digits <= 0:
+        return 0.0
+    near = _follow_slope(margin, start, limit)
+    if near is not None:
+        return near
+
+    def margins(_: Indices, sizes: Floats) -> Floats:
+        return np.array([margin(x).to_float(unit) for x in sizes.tolist()])
 
     domain = Domain() if math.isinf(limit) else Domain(end=limit, closed=True)
-    return float(smallest_roots(margin, domain, 1)[0])
+    return float(smallest_roots(margins, domain, 1)[0])
+
+
+def _follow_slope(margin: Callable[[float], Dyadic], start: Dyadic, limit: float) -> float | None:
+    """Return a root near 0, where the margin is nearly straight; None if there is none."""
+    unit, before, x = start.scale, start, TINY
+    last = 0.0
+    for _ in range(STEPS):
+        if not 0.0 < x * (1.0 + ENOUGH) < limit:
+            return None
+        here = margin(x)
+        slope = before.minus(here).to_float(unit) / (x - last)
+        if not slope > 0.0:
+            return None
+        step = here.to_float(unit) / slope
+        before, last, x = here, x, x + step
+        if abs(step) <= ENOUGH * x:
+            # The sign must change where the root is.
+            below, above = margin(x * (1.0 - ENOUGH)), margin(x * (1.0 + ENOUGH))
+            return x if below.digits > 0 >= above.digits else None
+    return None
 
 
 def exact_lead(model: Forest, row: Rows, ahead: int, behind: int) -> int:
     """Return a number with the sign of p(ahead, f) − p(behind, f) of one row."""
     reached = _Reached.by(model, row)
-    edges = np.stack([model.shares] * 3, axis=1)
+    edges = reached.read_edges(np.stack([model.shares] * 3, axis=1))
     return reached.evaluate(reached.leaf_values(model, ahead, behind), edges, ZERO).digits
 
 
@@ -84,8 +117,8 @@ class _Reached:
     ----------
     nodes : list of int
     children : list of tuple of int
-        Where the left and the right child stand in this list, −1 where it is not reached; None
-        for a leaf.
+        Where the left and the right child stand in this list, the last place (which holds no
+        node) where it is not reached; None for a leaf.
     masses : list of Dyadic
         Π p(f_i) at a leaf.
     roots : int
@@ -128,9 +161,13 @@ class _Reached:
                 values.append(mass.times(gap))
             else:
                 values.append(ZERO)
-        return values
+        return [*values, ZERO]
 
-    def evaluate(self, leaf_values: list[Dyadic], edges: Floats, x: Dyadic) -> Dyadic:
+    def read_edges(self, edges: Floats) -> _Edges:
+        """Return weight and slopes of the edge to each node."""
+        return [[of_float(part) for part in edges[node, :3].tolist()] for node in self.nodes]
+
+    def evaluate(self, leaf_values: list[Dyadic], edges: _Edges, x: Dyadic) -> Dyadic:
         """Return the sum of V over the roots: V(inner) is the lower expectation of its children's.
 
         Who has the larger value gets its lower weight w − x l, the other one its upper weight
@@ -141,30 +178,38 @@ class _Reached:
             pair = self.children[at]
             if pair is None:
                 continue
-            left, right = (values[i] if i >= 0 else ZERO for i in pair)
-            if not left.digits and not right.digits:
-                continue
-            falling = 0 if left.minus(right).digits > 0 else 1
-            total = ZERO
-            for side, value in enumerate((left, right)):
-                if value.digits:
-                    edge = edges[self.nodes[pair[side]]]
-                    weight = _lower(edge, x) if side == falling else _upper(edge, x)
-                    total = total.plus(value.times(weight))
-            values[at] = total
+            left, right = values[pair[0]], values[pair[1]]
+            if not left.digits:
+                # One child only, or none: its sign tells who loses weight.
+                values[at] = _shrink(right, edges[pair[1]], x) if right.digits else ZERO
+            elif not right.digits:
+                values[at] = _shrink(left, edges[pair[0]], x)
+            else:
+                larger = left.minus(right).digits > 0
+                sides = (_lower, _upper) if larger else (_upper, _lower)
+                parts = [
+                    value.times(weigh(edges[place], x))
+                    for value, weigh, place in zip((left, right), sides, pair, strict=True)
+                ]
+                values[at] = parts[0].plus(parts[1])
         total = ZERO
         for value in values[: self.roots]:
             total = total.plus(value)
         return total
 
 
-def _lower(edge: Floats, x: Dyadic) -> Dyadic:
-    weight = of_float(edge[W]).minus(x.times(of_float(edge[FALL])))
+def _shrink(value: Dyadic, edge: list[Dyadic], x: Dyadic) -> Dyadic:
+    """Return a value times its lower weight if it is positive, or else its upper one."""
+    return value.times(_lower(edge, x) if value.digits > 0 else _upper(edge, x))
+
+
+def _lower(edge: list[Dyadic], x: Dyadic) -> Dyadic:
+    weight = edge[W].minus(x.times(edge[FALL]))
     return weight if weight.digits > 0 else ZERO
 
 
-def _upper(edge: Floats, x: Dyadic) -> Dyadic:
-    weight = of_float(edge[W]).plus(x.times(of_float(edge[RISE])))
+def _upper(edge: list[Dyadic], x: Dyadic) -> Dyadic:
+    weight = edge[W].plus(x.times(edge[RISE]))
     return weight if weight.minus(ONE).digits < 0 else ONE
 
 
