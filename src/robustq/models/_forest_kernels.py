@@ -29,7 +29,16 @@ from robustq.kernels import (
 from .forest import CHILD, FARTHEST, FEATURE, FIRST, LEAF, LENGTH, NARROW, NUMERIC
 from .scale import LOG_STEP, LOWEST, UPMOST
 
-__all__ = ["expand", "longest_path", "mix", "multiply_shares", "route", "sum_out", "weigh"]
+__all__ = [
+    "expand",
+    "longest_path",
+    "mix",
+    "multiply_shares",
+    "route",
+    "shrink",
+    "sum_out",
+    "weigh",
+]
 
 # The arrays of `forest.Arrays`: what routes rows, and what leaves hold.
 routes = (
@@ -305,17 +314,24 @@ def weigh(
 
 
 @inner
+def shrink(steps):
+    """Return what a number shrinks by if its scale is that much below that of others."""
+    # Powers take long to compile.
+    return LOWEST if steps == 1 else (LOWEST * LOWEST if steps == 2 else 0.0)
+
+
+@inner
 def _add(out, row, exponent, class_probs, leaf, mass, scale):
     """Add mass · p(c) to the total of a row, both scaled; return the scale of the total."""
     if mass == 0.0:
         return exponent
     if scale > exponent:
-        shrink = LOWEST ** min(scale - exponent, 3)
+        factor = shrink(scale - exponent)
         for c in range(out.shape[1]):
-            out[row, c] *= shrink
+            out[row, c] *= factor
         exponent = scale
     elif scale < exponent:
-        mass *= LOWEST ** min(exponent - scale, 3)
+        mass *= shrink(exponent - scale)
     for c in range(out.shape[1]):
         out[row, c] += mass * class_probs[leaf, c]
     return exponent

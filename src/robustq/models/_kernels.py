@@ -36,7 +36,10 @@ def count(codes, labels, weights, offsets, classes, counts):
                 counts[offsets[feature] + code * classes + labels[row]] += weights[row]
 
 
-@kernel(types.void(code_matrix, float_vector, float_vector, int_vector, float_matrix_out))
+@kernel(
+    types.void(code_matrix, float_vector, float_vector, int_vector, float_matrix_out),
+    allocates=True,
+)
 def log_joint(codes, class_probs, feature_probs, offsets, out):
     """Write log p(c, f) for each row and class.
 

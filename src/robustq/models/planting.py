@@ -227,7 +227,8 @@ def measure_heights(normals: Floats) -> None:
     """Write the height of each normal density, 1 / ∫ e^(−z²/2) over its cell."""
     from . import _leaf_kernels  # noqa: PLC0415 (numba is imported when it is needed)
 
-    _leaf_kernels.measure_heights(normals)
+    if len(normals):
+        _leaf_kernels.measure_heights(normals)
 
 
 class Cells(NamedTuple):

@@ -28,8 +28,9 @@ from robustq.kernels import (
     int_vector_out,
     kernel,
 )
+from robustq.models._forest_kernels import shrink
 from robustq.models.forest import CHILD
-from robustq.models.scale import LOG_STEP, LOWEST
+from robustq.models.scale import LOG_STEP
 
 __all__ = ["EDGES", "ENDS", "TERMS", "find_ends", "search"]
 
@@ -95,12 +96,6 @@ def _copy_paths(edges, nodes, row, terms, room, weights, slopes):
 
 
 @inner
-def _shrink(steps):
-    """Return what a number shrinks by if its scale is that much below that of others."""
-    return LOWEST**steps if steps < 3 else 0.0
-
-
-@inner
 def _set_terms(leaves, class_probs, mass, scale, row, best, rival, terms):
     """Write v of each tree, divided by one power of two for all; return whether any is not 0."""
     largest = NOTHING
@@ -115,7 +110,7 @@ def _set_terms(leaves, class_probs, mass, scale, row, best, rival, terms):
         term = abs(terms[TERM, tree])
         terms[LOG_TERM, tree] = math.log(term) - steps * LOG_STEP if term > 0.0 else -math.inf
         if steps > 0:
-            terms[TERM, tree] *= _shrink(steps)
+            terms[TERM, tree] *= shrink(steps)
     return largest > NOTHING
 
 
@@ -131,7 +126,7 @@ def _weigh_lead(reach, reach_scale, leaves, terms, trees):
         steps = largest - reach_scale[leaves[tree]]
         part = terms[TERM, tree] * reach[leaves[tree]]
         if steps > 0:
-            part *= _shrink(steps)
+            part *= shrink(steps)
         lead += part
         total += abs(part)
     return lead, total

@@ -424,7 +424,8 @@ def _product_above(x, cut, chi2, cells, i, c, table, prior, leading_prior):
         *(code_matrix, float_matrix, float_matrix, float_matrix),
         *(types.float64, types.float64, types.boolean, types.boolean),
         *(float_vector_out, int_vector_out),
-    )
+    ),
+    allocates=True,
 )
 def search(cells, joint, class_table, feature_table, cut, limit, keeps_zero, chi2, found, tipping):
     """Write for each row the smallest root against any rival, and which rival's it is.
