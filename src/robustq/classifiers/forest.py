@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from numbers import Integral, Real
+from numbers import Integral
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -19,6 +19,7 @@ from robustq.tables import Encoding, Rows, Table
 from . import foreign_forests, forest_documents
 from .base import GenerativeClassifier, encode
 from .labels import find_classes, read_labels, read_weights
+from .parameters import LARGEST_COUNT, is_between, is_count, is_one_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
 
 __all__ = ["GenerativeForestClassifier", "GenerativeTreeClassifier"]
 
-UNLIMITED = 2**31 - 1
 LARGEST_SMOOTHING = 1e100
 SMALLEST_SD = 1e-9
 
@@ -257,8 +257,8 @@ class GenerativeForestClassifier(GenerativeClassifier):
         y : ndarray of shape (n,)
         """
         self._require_fitted()
-        if not _is_count(n, 1):
-            msg = f"n must be a whole number from 1 to {UNLIMITED}, got {n!r}"
+        if not is_count(n, 1):
+            msg = f"n must be a whole number from 1 to {LARGEST_COUNT}, got {n!r}"
             raise InputError(msg)
         rng = np.random.default_rng(_seed_of(random_state))
         rows, labels = draw(self.model_, int(n), rng)
@@ -307,7 +307,7 @@ class GenerativeForestClassifier(GenerativeClassifier):
         return type(ball) in quantification.FAST
 
     def _threads(self) -> int | None:
-        return int(self.n_jobs) if _is_count(self.n_jobs, 1) and self.n_jobs is not None else None
+        return int(self.n_jobs) if is_count(self.n_jobs, 1) and self.n_jobs is not None else None
 
     # Parameters
 
@@ -336,7 +336,7 @@ class GenerativeForestClassifier(GenerativeClassifier):
 
     def _limit_depth(self, sample: Sample) -> int:
         if self.max_depth is None:
-            return UNLIMITED
+            return LARGEST_COUNT
         if self.max_depth == "auto":
             return max(3, math.floor(math.log2(sample.repeats.sum())) - 3)
         return int(self.max_depth)
@@ -366,47 +366,47 @@ class GenerativeForestClassifier(GenerativeClassifier):
     def _check_parameters(self) -> None:
         self._require("n_estimators", self._trees_valid(), "a whole number of at least 1")
         self._require(
-            "criterion", _is_one_of(self.criterion, "gini", "entropy"), '"gini" or "entropy"'
+            "criterion", is_one_of(self.criterion, "gini", "entropy"), '"gini" or "entropy"'
         )
         self._require(
             "max_depth",
             self.max_depth is None
-            or _is_one_of(self.max_depth, "auto")
-            or _is_count(self.max_depth, 0),
+            or is_one_of(self.max_depth, "auto")
+            or is_count(self.max_depth, 0),
             'at least 0, None or "auto"',
         )
-        self._require("min_samples_split", _is_count(self.min_samples_split, 1), "at least 1")
-        self._require("min_samples_leaf", _is_count(self.min_samples_leaf, 1), "at least 1")
+        self._require("min_samples_split", is_count(self.min_samples_split, 1), "at least 1")
+        self._require("min_samples_leaf", is_count(self.min_samples_leaf, 1), "at least 1")
         self._require(
             "max_features",
             _is_share_of_features(self.max_features),
             'a count of at least 1, a share in (0, 1], "sqrt", "log2" or None',
         )
-        self._require("purity", _is_between(self.purity, 0.0, 1.0), "a share in (0, 1]")
+        self._require("purity", is_between(self.purity, 0.0, 1.0), "a share in (0, 1]")
         self._require(
             "smoothing",
-            _is_between(self.smoothing, 0.0, LARGEST_SMOOTHING, low_included=True),
+            is_between(self.smoothing, 0.0, LARGEST_SMOOTHING, low_included=True),
             f"a number from 0 to {LARGEST_SMOOTHING:g}",
         )
         self._require(
             "min_sd",
-            _is_between(self.min_sd, 0.0, 1e9) and self.min_sd >= SMALLEST_SD,
+            is_between(self.min_sd, 0.0, 1e9) and self.min_sd >= SMALLEST_SD,
             f"a number of at least {SMALLEST_SD:g}",
         )
         self._require(
             "n_jobs",
-            self.n_jobs is None or _is_count(self.n_jobs, 1) or _is_count(self.n_jobs, -1, -1),
+            self.n_jobs is None or is_count(self.n_jobs, 1) or is_count(self.n_jobs, -1, -1),
             "at least 1, or −1 or None for all cores",
         )
         self._require(
             "handle_unknown",
-            _is_one_of(self.handle_unknown, "missing", "error"),
+            is_one_of(self.handle_unknown, "missing", "error"),
             '"missing" or "error"',
         )
         self._require("bootstrap", isinstance(self.bootstrap, (bool, np.bool_)), "True or False")
 
     def _trees_valid(self) -> bool:
-        return _is_count(self.n_estimators, 1)
+        return is_count(self.n_estimators, 1)
 
     def _require(self, name: str, valid: bool, allowed: str) -> None:
         if not valid:
@@ -480,27 +480,7 @@ def _seed_of(random_state: Any) -> int:
         raise InputError(str(error)) from error
 
 
-def _is_one_of(value: Any, *choices: str) -> bool:
-    return isinstance(value, str) and value in choices
-
-
-def _is_count(value: Any, least: int, most: int = UNLIMITED) -> bool:
-    return (
-        isinstance(value, Integral) and not isinstance(value, bool) and least <= int(value) <= most
-    )
-
-
-def _is_between(value: Any, low: float, high: float, *, low_included: bool = False) -> bool:
-    if not isinstance(value, Real) or isinstance(value, bool):
-        return False
-    try:
-        number = float(value)
-    except OverflowError:
-        return False
-    return low < number <= high or (low_included and number == low)
-
-
 def _is_share_of_features(value: Any) -> bool:
-    if value is None or _is_one_of(value, "sqrt", "log2"):
+    if value is None or is_one_of(value, "sqrt", "log2"):
         return True
-    return _is_count(value, 1) if isinstance(value, Integral) else _is_between(value, 0.0, 1.0)
+    return is_count(value, 1) if isinstance(value, Integral) else is_between(value, 0.0, 1.0)

@@ -26,7 +26,7 @@ from robustq.tables import Rows, find_distinct
 from . import near_ties
 from .evidence import Evidence, split_rows
 from .quantified import Quantified
-from .roots import smallest_roots
+from .rivals import find_first_flips, list_rivals
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -215,7 +215,7 @@ def _search_block(
     robustness, tipping = np.full(len(rows), np.inf), np.full(len(rows), -1, dtype=np.int64)
     classes = joint.shape[1]
     prediction = joint.argmax(axis=1)
-    rivals = np.arange(classes - 1) + (np.arange(classes - 1) >= prediction[:, None])
+    rivals = list_rivals(prediction, classes)
     open_rows = np.ones(len(rows), dtype=bool)
     for rival in rivals.T:
         tied = open_rows & ~leads(model, rows, joint, prediction, rival)
@@ -232,15 +232,10 @@ def _search_block(
         ]
         return np.stack(columns, axis=1)
 
-    found = smallest_roots(
-        lambda which, delta: margin_of_each(which, delta).min(axis=1), ball.domain, len(where)
-    )
-    robustness[where] = found
-    flips = np.flatnonzero(np.isfinite(found))
-    first = margin_of_each(flips, found[flips]).argmin(axis=1)
-    tipping[where[flips]] = rivals[where[flips], first]
+    found = find_first_flips(margin_of_each, ball.domain, rivals[where])
+    robustness[where], tipping[where] = found
     if type(ball) in FAST:
-        for row in where[_is_doubtful(evidence, where, prediction, rivals, ball, found)]:
+        for row in where[_is_doubtful(evidence, where, prediction, rivals, ball, found[0])]:
             x, tipping[row] = _solve_exactly(model, rows, int(row), prediction[row], type(ball))
             robustness[row] = FAST[type(ball)].size(np.array(x))
     return robustness, tipping

@@ -22,7 +22,7 @@ from robustq.perturbations import (
 from robustq.tables import find_distinct
 
 from .quantified import Quantified
-from .roots import smallest_roots
+from .rivals import find_first_flips, list_rivals
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -197,7 +197,7 @@ def _search(model: NaiveBayes, rows: _Rows, ball: Perturbation) -> tuple[Floats,
     if classes == 1 or not len(open_rows):
         return robustness, tipping
     prediction = rows.joint.argmax(axis=1)
-    rivals = _others(prediction[open_rows], classes)
+    rivals = list_rivals(prediction[open_rows], classes)
 
     def margin_of_each(which: Indices, delta: Floats) -> Floats:
         pick = open_rows[which]
@@ -207,20 +207,9 @@ def _search(model: NaiveBayes, rows: _Rows, ball: Perturbation) -> tuple[Floats,
         size = np.repeat(delta, classes - 1)
         return margins(model, repeated, ahead, behind, ball, size).reshape(-1, classes - 1)
 
-    found = smallest_roots(
-        lambda which, delta: margin_of_each(which, delta).min(axis=1), ball.domain, len(open_rows)
-    )
-    robustness[open_rows] = found
-    flips = np.flatnonzero(np.isfinite(found))
-    first = margin_of_each(flips, found[flips]).argmin(axis=1)
-    tipping[open_rows[flips]] = rivals[flips, first]
+    found = find_first_flips(margin_of_each, ball.domain, rivals)
+    robustness[open_rows], tipping[open_rows] = found
     return robustness, tipping
-
-
-def _others(prediction: Indices, classes: int) -> Indices:
-    """Return for each row all classes but the predicted one, (rows, classes − 1)."""
-    every = np.arange(classes - 1)
-    return every + (every >= prediction[:, None])
 
 
 def margins(
