@@ -204,19 +204,12 @@ class Forest:
     @cached_property
     def slots(self) -> Codes:
         """The position of each feature among those of its kind, numbers or categories."""
-        slots = np.zeros(len(self.sizes), dtype=np.int32)
-        for group in (self.numeric, self.categorical):
-            slots[list(group)] = np.arange(len(group))
-        return slots
+        return number_slots(self.kinds)
 
     @cached_property
     def parents(self) -> Codes:
         """The parent of each node, −1 for a root."""
-        parents = np.full(len(self.nodes), -1, dtype=np.int32)
-        inner = np.flatnonzero(self.nodes[:, FEATURE] != LEAF)
-        for side in (0, 1):
-            parents[self.nodes[inner, CHILD] + side] = inner
-        return _freeze(parents)
+        return _freeze(find_parents(self.nodes))
 
     @cached_property
     def leaf_nodes(self) -> Indices:
@@ -256,9 +249,7 @@ class Forest:
     @cached_property
     def depth(self) -> int:
         """The length of the longest path."""
-        from . import _forest_kernels  # noqa: PLC0415 (numba is imported when it is needed)
-
-        return int(_forest_kernels.longest_path(self.parents, np.zeros_like(self.parents)))
+        return measure_depth(self.parents)
 
     @cached_property
     def prior(self) -> Floats:
@@ -398,6 +389,30 @@ def split_kinds(sizes: tuple[int, ...], numeric: tuple[int, ...]) -> Codes:
     kinds = np.where(np.array(sizes) <= NARROW_SIZE, NARROW, WIDE).astype(np.int32)
     kinds[list(numeric)] = NUMERIC
     return kinds
+
+
+def number_slots(kinds: Codes) -> Codes:
+    """Return the position of each feature among those of its kind, numbers or categories."""
+    slots = np.zeros(len(kinds), dtype=np.int32)
+    for group in (kinds == NUMERIC, kinds != NUMERIC):
+        slots[group] = np.arange(group.sum())
+    return slots
+
+
+def find_parents(nodes: Codes) -> Codes:
+    """Return the parent of each node, −1 for a root."""
+    parents = np.full(len(nodes), -1, dtype=np.int32)
+    inner = np.flatnonzero(nodes[:, FEATURE] != LEAF)
+    for side in (0, 1):
+        parents[nodes[inner, CHILD] + side] = inner
+    return parents
+
+
+def measure_depth(parents: Codes) -> int:
+    """Return the length of the longest path."""
+    from . import _forest_kernels  # noqa: PLC0415 (numba is imported when it is needed)
+
+    return int(_forest_kernels.longest_path(parents, np.zeros_like(parents)))
 
 
 def is_complete(rows: Rows) -> NDArray[np.bool_]:

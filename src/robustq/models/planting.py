@@ -10,7 +10,21 @@ import numpy as np
 from robustq.exceptions import UnsupportedError
 from robustq.tables import Rows, find_distinct
 
-from .forest import FEATURE, FIRST, NORMAL, NUMERIC, WIDE, Forest, split_kinds
+from .forest import (
+    CHILD,
+    FEATURE,
+    FIRST,
+    LEAF,
+    NARROW_SIZE,
+    NORMAL,
+    NUMERIC,
+    WIDE,
+    Forest,
+    find_parents,
+    measure_depth,
+    number_slots,
+    split_kinds,
+)
 from .memory import require_memory
 
 if TYPE_CHECKING:
@@ -211,7 +225,7 @@ def plant(structure: Structure, sample: Sample, features: Features, trees: int =
         tree.starts,
         room.codes,
         room.reals,
-        room.hist[:, 0].copy(),
+        room.hist.reshape(-1),
         tree.class_probs,
         tree.entry_codes,
         tree.entry_probs,
@@ -248,19 +262,13 @@ class Cells(NamedTuple):
 
 def measure_cells(nodes: Codes, lists: Codes, features: Features) -> Cells:
     """Return what the leaves of a tree allow."""
-    from . import _forest_kernels, _leaf_kernels  # noqa: PLC0415 (numba, when it is needed)
+    from . import _leaf_kernels  # noqa: PLC0415 (numba is imported when it is needed)
 
     kinds = split_kinds(features.sizes, features.numeric)
-    inner = np.flatnonzero(nodes[:, FEATURE] >= 0)
-    parents = np.full(len(nodes), -1, dtype=np.int32)
-    for side in (0, 1):
-        parents[nodes[inner, 1] + side] = inner
-    slots = np.zeros(len(kinds), dtype=np.int32)
-    for group in (kinds == NUMERIC, kinds != NUMERIC):
-        slots[group] = np.arange(group.sum())
-    depth = _forest_kernels.longest_path(parents, np.zeros(len(nodes), dtype=np.int32))
-    words = -(-max(1, *features.sizes) // 64)
-    leaves = len(nodes) - len(inner)
+    parents = find_parents(nodes)
+    depth = measure_depth(parents)
+    words = -(-max(1, *features.sizes) // NARROW_SIZE)
+    leaves = int(np.count_nonzero(nodes[:, FEATURE] == LEAF))
     numeric = len(features.numeric)
     cells = Cells(
         np.empty((leaves, len(kinds) - numeric), dtype=np.int32), np.empty((leaves, 2 * numeric))
@@ -271,7 +279,7 @@ def measure_cells(nodes: Codes, lists: Codes, features: Features) -> Cells:
         nodes.view(np.float64),
         lists,
         kinds,
-        slots,
+        number_slots(kinds),
         np.array(features.sizes, dtype=np.int32),
         parents,
         np.zeros((len(kinds) + 1, words), dtype=np.uint64),
@@ -392,6 +400,6 @@ def _copy(
         whole.seen[cells].reshape(-1, categorical)[:, wide] += np.uint64(at["listed"])
     nodes = whole.nodes[at["nodes"] : at["nodes"] + len(tree.nodes)]
     inner = nodes[:, FEATURE] >= 0
-    nodes[:, 1] += np.where(inner, at["nodes"], at["leaves"]).astype(np.int32)
+    nodes[:, CHILD] += np.where(inner, at["nodes"], at["leaves"]).astype(np.int32)
     split_by_list = inner & (kinds[nodes[:, FEATURE]] == WIDE)
     nodes[split_by_list, FIRST] += np.int32(at["lists"])

@@ -2,9 +2,8 @@
 
 import math
 
-__all__ = ["LOG_STEP", "LOWEST", "STEP", "UNIT", "UPMOST"]
+__all__ = ["LOG_STEP", "LOWEST", "STEP", "UPMOST"]
 
 STEP = 500
 LOWEST, UPMOST = 2.0**-STEP, 2.0**STEP  # mantissas are kept between these
-UNIT = UPMOST
 LOG_STEP = STEP * math.log(2.0)

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from robustq.exceptions import UnsupportedError
 from robustq.models.forest import CHILD, Forest, Level
 from robustq.models.scale import STEP
+
+from .expectations import lower_expectations
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from robustq.perturbations import Perturbation
     from robustq.tables import Rows
 
-__all__ = ["Block", "Evidence", "split_rows"]
+__all__ = ["Block", "Contest", "Evidence", "split_rows"]
 
 # A row that lacks many features reaches many nodes: so many pairs (row, node) are held at once.
 MOST_PAIRS = 1 << 20
@@ -40,71 +41,16 @@ class Evidence:
     model: Forest
     levels: list[Level]
 
-    def margins(
-        self,
-        rows: Indices,
-        ahead: Indices,
-        behind: Indices,
-        ball: Perturbation,
-        delta: Floats,
-        sign: int = 0,
-    ) -> Floats:
-        """Return R(δ) for some rows, each divided by a positive number.
-
-        Parameters
-        ----------
-        rows : ndarray of shape (count,)
-            Which rows, each once.
-        ahead, behind, delta : ndarray of shape (count,)
-        sign : {0, 1, −1}
-            1 leaves out the leaves that prefer the rival, −1 the others.
-        """
-        count = self.levels[0].rows.max(initial=-1) + 1
-        place = np.full(count, -1)
-        place[rows] = np.arange(len(rows))
-        masses = self._leaf_values(place, ahead, behind)
-        values = np.zeros(0)
-        for level, mass in zip(reversed(self.levels), reversed(masses), strict=True):
-            below, values = values, np.where(mass * sign < 0.0, 0.0, mass)
-            inner = np.flatnonzero((level.leaves < 0) & (place[level.rows] >= 0))
-            if not len(inner):
-                continue
-            sides = np.zeros((len(inner), 2))
-            for side in (0, 1):
-                child = level.children[inner, side]
-                reached = child >= 0
-                sides[reached, side] = below[child[reached]]
-            # Where both children give nothing, so does the node, in any ball.
-            busy = np.flatnonzero(sides.any(axis=1))
-            if len(busy):
-                node = level.nodes[inner[busy]]
-                left = self.model.nodes[node, CHILD]
-                shares = np.stack([self.model.shares[left], self.model.shares[left + 1]], axis=1)
-                size = delta[place[level.rows[inner[busy]]]]
-                values[inner[busy]] = _lower_expectation(ball, shares, sides[busy], size)
-        roots = self.levels[0]
-        total = np.bincount(roots.rows, values, minlength=count)
-        return np.asarray(total[rows])
-
-    def noise(
-        self, rows: Indices, ahead: Indices, behind: Indices, ball: Perturbation, delta: Floats
-    ) -> Floats:
-        """Return how much of `margins` may be rounding: a share of what they are differences of."""
-        parts = [
-            np.abs(self.margins(rows, ahead, behind, ball, delta, sign=sign)) for sign in (1, -1)
-        ]
-        return ROUNDING * (parts[0] + parts[1])
-
-    def _leaf_values(self, place: Indices, ahead: Indices, behind: Indices) -> list[Floats]:
-        """Return V of the leaves of each level (0 elsewhere), scaled: the largest is about 1."""
+    def contest(self, ahead: Indices, behind: Indices) -> Contest:
+        """Return what two classes of each row, (rows,), have to gain and to lose in each leaf."""
         parts = []
-        largest = np.full(len(place), NOTHING)
+        largest = np.full(len(ahead), NOTHING)
         for level in self.levels:
-            at = np.flatnonzero((level.leaves >= 0) & (place[level.rows] >= 0))
+            at = np.flatnonzero(level.leaves >= 0)
             row = level.rows[at]
             probs = self.model.class_probs[level.leaves[at]]
             every = np.arange(len(at))
-            gap = probs[every, ahead[place[row]]] - probs[every, behind[place[row]]]
+            gap = probs[every, ahead[row]] - probs[every, behind[row]]
             mantissa, exponent = np.frexp(gap * level.mass[at])
             exponent = np.where(mantissa == 0.0, NOTHING, exponent + STEP * level.scale[at])
             np.maximum.at(largest, row, exponent)
@@ -115,18 +61,67 @@ class Evidence:
             shift = np.maximum(exponent - largest[level.rows[at]], UNDERFLOW)
             value[at] = np.ldexp(mantissa, shift)
             values.append(value)
-        return values
+        return Contest(self, values, len(ahead))
 
 
-def _lower_expectation(ball: Perturbation, q: Floats, f: Floats, delta: Floats) -> Floats:
-    value = np.asarray(ball.lower_expectation(q, f, delta))
-    if value.shape != delta.shape:
-        msg = (
-            f"{type(ball).__name__}.lower_expectation gave the shape {value.shape} for "
-            f"{len(delta)} mass functions: it must give one number for each"
-        )
-        raise UnsupportedError(msg)
-    return value
+@dataclass(frozen=True)
+class Contest:
+    """Two classes of each row: Theorem 3's recursion, for any ball and size.
+
+    Attributes
+    ----------
+    evidence : Evidence
+    values : list of ndarray
+        V of the leaves of each level (0 elsewhere), scaled: the largest of a row is about 1.
+    count : int
+        How many rows there are.
+    """
+
+    evidence: Evidence
+    values: list[Floats]
+    count: int
+
+    def margins(self, rows: Indices, ball: Perturbation, delta: Floats, sign: int = 0) -> Floats:
+        """Return R(δ) for some rows, each divided by a positive number.
+
+        Parameters
+        ----------
+        rows : ndarray of shape (some,)
+            Which rows, each once.
+        ball : Perturbation
+        delta : ndarray of shape (some,)
+        sign : {0, 1, −1}
+            1 leaves out the leaves that prefer the rival, −1 the others.
+        """
+        model, levels = self.evidence.model, self.evidence.levels
+        sizes, wanted = np.empty(self.count), np.zeros(self.count, dtype=bool)
+        sizes[rows], wanted[rows] = delta, True
+        values = np.zeros(0)
+        for level, leaf_values in zip(reversed(levels), reversed(self.values), strict=True):
+            below, values = values, np.where(leaf_values * sign < 0.0, 0.0, leaf_values)
+            inner = np.flatnonzero((level.leaves < 0) & wanted[level.rows])
+            if not len(inner):
+                continue
+            sides = np.zeros((len(inner), 2))
+            for side in (0, 1):
+                child = level.children[inner, side]
+                reached = child >= 0
+                sides[reached, side] = below[child[reached]]
+            # Where both children give nothing, so does the node, in any ball.
+            busy = np.flatnonzero(sides.any(axis=1))
+            if len(busy):
+                pairs = inner[busy]
+                left = model.nodes[level.nodes[pairs], CHILD]
+                shares = np.stack([model.shares[left], model.shares[left + 1]], axis=1)
+                size = sizes[level.rows[pairs]]
+                values[pairs] = lower_expectations(ball, shares, sides[busy], size)
+        total = np.bincount(levels[0].rows, values, minlength=self.count)
+        return np.asarray(total[rows])
+
+    def noise(self, rows: Indices, ball: Perturbation, delta: Floats) -> Floats:
+        """Return how much of `margins` may be rounding: a share of what they are differences of."""
+        gain, loss = (self.margins(rows, ball, delta, sign=sign) for sign in (1, -1))
+        return ROUNDING * (np.abs(gain) + np.abs(loss))
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ children, R_c(δ) is the mean of the V of the roots.
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
@@ -24,7 +25,7 @@ from robustq.perturbations import (
 from robustq.tables import Rows, find_distinct
 
 from . import near_ties
-from .evidence import Evidence, split_rows
+from .evidence import Contest, Evidence, split_rows
 from .quantified import Quantified
 from .rivals import find_first_flips, list_rivals
 
@@ -96,41 +97,27 @@ def quantify(
     if len(firsts) < len(rows):
         return quantify(model, rows[firsts], balls, general=general).take(twins)
     complete = is_complete(rows)
-    if complete.all():
-        return _quantify_complete(model, rows, balls, general=general)
     found = Quantified.empty(len(balls), len(rows))
-    for part in (complete, ~complete):
-        where = np.flatnonzero(part)
+    for whole in (True, False):
+        where = np.flatnonzero(complete == whole)
         if len(where):
-            if part is complete:
-                some = _quantify_complete(model, rows[where], balls, general=general)
-            else:
-                some = _quantify_any(model, rows[where], balls)
-            found.put(where, some)
+            found.put(where, _quantify_part(model, rows[where], balls, whole, general))
     return found
 
 
-def _quantify_complete(
-    model: Forest, rows: Rows, balls: Sequence[Perturbation], *, general: bool
+def _quantify_part(
+    model: Forest, rows: Rows, balls: Sequence[Perturbation], complete: bool, general: bool
 ) -> Quantified:
-    ends = model.trace(rows)
-    joint = model.mix(ends)
+    """Return what is found for rows that are all complete, or all not."""
+    ends = model.trace(rows) if complete else None
+    joint = model.sum_out(rows) if ends is None else model.mix(ends)
     found = Quantified.rank(joint, len(balls))
     for index, ball in enumerate(balls):
-        if type(ball) in FAST and not general:
-            answer = _solve(model, rows, ends, found, type(ball))
-        else:
+        if ends is None or general or type(ball) not in FAST:
             answer = _search(model, rows, joint, ball)
+        else:
+            answer = _solve(model, rows, ends, found, type(ball))
         found.robustness[index], found.tipping[index] = answer
-    found.settle(np.isneginf(joint.max(axis=1)), model.by_frequency)
-    return found
-
-
-def _quantify_any(model: Forest, rows: Rows, balls: Sequence[Perturbation]) -> Quantified:
-    joint = model.sum_out(rows)
-    found = Quantified.rank(joint, len(balls))
-    for index, ball in enumerate(balls):
-        found.robustness[index], found.tipping[index] = _search(model, rows, joint, ball)
     found.settle(np.isneginf(joint.max(axis=1)), model.by_frequency)
     return found
 
@@ -225,41 +212,33 @@ def _search_block(
     if classes == 1 or not len(where):
         return robustness, tipping
 
+    contests = [evidence.contest(prediction, rival) for rival in rivals.T]
+
     def margin_of_each(which: Indices, delta: Floats) -> Floats:
-        pick = where[which]
-        columns = [
-            evidence.margins(pick, prediction[pick], rival[pick], ball, delta) for rival in rivals.T
-        ]
+        columns = [contest.margins(where[which], ball, delta) for contest in contests]
         return np.stack(columns, axis=1)
 
     found = find_first_flips(margin_of_each, ball.domain, rivals[where])
     robustness[where], tipping[where] = found
     if type(ball) in FAST:
-        for row in where[_is_doubtful(evidence, where, prediction, rivals, ball, found[0])]:
+        for row in where[_is_doubtful(contests, where, ball, found[0])]:
             x, tipping[row] = _solve_exactly(model, rows, int(row), prediction[row], type(ball))
             robustness[row] = FAST[type(ball)].size(np.array(x))
     return robustness, tipping
 
 
 def _is_doubtful(
-    evidence: Evidence,
-    rows: Indices,
-    prediction: Indices,
-    rivals: Indices,
-    ball: Perturbation,
-    found: Floats,
+    contests: list[Contest], rows: Indices, ball: Perturbation, found: Floats
 ) -> Bools:
     """Tell where margins just below and above a root drown in rounding."""
     end = ball.domain.end
     below = np.where(np.isinf(found), min(end, LARGEST), found * (1.0 - DOUBT))
     above = np.where(np.isinf(found), below, np.minimum(found * (1.0 + DOUBT), end))
     doubtful = np.zeros(len(rows), dtype=bool)
-    for rival in rivals.T:
-        for delta in (below, above):
-            asked = rows, prediction[rows], rival[rows], ball, delta
-            margin = evidence.margins(*asked)
-            # Exactly 0 is where everything has vanished.
-            doubtful |= (np.abs(margin) <= evidence.noise(*asked)) & (margin != 0.0)
+    for contest, delta in itertools.product(contests, (below, above)):
+        margin = contest.margins(rows, ball, delta)
+        # Exactly 0 is where everything has vanished.
+        doubtful |= (np.abs(margin) <= contest.noise(rows, ball, delta)) & (margin != 0.0)
     return doubtful
 
 
@@ -285,9 +264,8 @@ def margins(
     margin = np.empty(len(rows))
     for block in split_rows(model, rows):
         where = block.rows
-        margin[where] = block.evidence.margins(
-            np.arange(len(where)), ahead[where], behind[where], ball, delta[where]
-        )
+        contest = block.evidence.contest(ahead[where], behind[where])
+        margin[where] = contest.margins(np.arange(len(where)), ball, delta[where])
     return margin
 
 
@@ -298,8 +276,8 @@ def leads(model: Forest, rows: Rows, joint: Floats, ahead: Indices, behind: Indi
         gap = joint[every, ahead] - joint[every, behind]
     leading = gap > 0.0
     doubtful = np.abs(gap) <= 1e-14 * (rows.codes.shape[1] + model.depth + model.trees)
+    leading &= ~doubtful
     doubtful[doubtful] = _differ(model, rows[doubtful], ahead[doubtful], behind[doubtful])
-    leading &= ~(np.abs(gap) == 0.0)
     for row in np.flatnonzero(doubtful):
         pair = int(ahead[row]), int(behind[row])
         leading[row] = near_ties.exact_lead(model, rows[row : row + 1], *pair) > 0

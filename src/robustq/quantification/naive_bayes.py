@@ -11,7 +11,6 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from robustq.exceptions import UnsupportedError
 from robustq.perturbations import (
     ChiSquared,
     Epsilon,
@@ -21,6 +20,7 @@ from robustq.perturbations import (
 )
 from robustq.tables import find_distinct
 
+from .expectations import lower_expectations
 from .quantified import Quantified
 from .rivals import find_first_flips, list_rivals
 
@@ -115,11 +115,8 @@ def quantify(
     general : bool
         Whether to use the general path also where there is a kernel.
     """
-    from . import _kernels  # noqa: PLC0415 (numba is imported when it is needed)
-
     rows = _read(model, codes)
-    found = Quantified.empty(len(balls), len(rows.codes))
-    _kernels.rank(rows.joint, found.prediction, found.runner_up, found.probability)
+    found = Quantified.rank(rows.joint, len(balls))
     for index, ball in enumerate(balls):
         fast = type(ball) in FAST and not general
         answer = _solve(model, rows, type(ball)) if fast else _search(model, rows, ball)
@@ -244,14 +241,7 @@ def margins(
     difference = np.zeros((len(codes), len(model.class_probs)))
     difference[rows, ahead] = np.exp(log_alpha - largest)
     difference[rows, behind] -= np.exp(log_beta - largest)
-    margin = np.asarray(ball.lower_expectation(model.class_probs, difference, delta))
-    if margin.shape != delta.shape:
-        msg = (
-            f"{type(ball).__name__}.lower_expectation gave the shape {margin.shape} for "
-            f"{len(delta)} rows: it must give one number for each"
-        )
-        raise UnsupportedError(msg)
-    return margin
+    return lower_expectations(ball, model.class_probs, difference, delta)
 
 
 def leads(model: NaiveBayes, codes: Codes, joint: Floats, ahead: Indices, behind: Indices) -> Bools:

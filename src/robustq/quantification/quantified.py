@@ -47,18 +47,10 @@ class Quantified:
     @classmethod
     def rank(cls, joint: Floats, balls: int) -> Quantified:
         """Return the best two classes of each row and the probability of the best; no more yet."""
+        from . import _kernels  # noqa: PLC0415 (numba is imported when it is needed)
+
         found = cls.empty(balls, len(joint))
-        found.prediction[:] = joint.argmax(axis=1)
-        rows = np.arange(len(joint))
-        best = joint[rows, found.prediction]
-        with np.errstate(invalid="ignore"):
-            shares = np.exp(joint - best[:, None])
-        found.probability[:] = np.where(
-            np.isneginf(best), 1.0 / joint.shape[1], 1.0 / shares.sum(axis=1)
-        )
-        rest = np.where(np.isneginf(joint), -np.finfo(np.float64).max, joint)
-        rest[rows, found.prediction] = -np.inf
-        found.runner_up[:] = rest.argmax(axis=1) if joint.shape[1] > 1 else -1
+        _kernels.rank(joint, found.prediction, found.runner_up, found.probability)
         return found
 
     def put(self, rows: Indices | slice, part: Quantified) -> None:
