@@ -299,6 +299,8 @@ def test_unsmoothed_impossible_rows_tie():
         ({"smoothing": np.nan}, "smoothing must be"),
         ({"smoothing": np.inf}, "smoothing must be"),
         ({"smoothing": True}, "smoothing must be"),
+        ({"smoothing": 10**400}, "smoothing must be"),
+        ({"n_bins": 10**400}, "n_bins must be"),
         ({"n_bins": 0}, "n_bins must be a whole number of at least 1, got 0"),
         ({"n_bins": 2.5}, "n_bins must be"),
         ({"handle_unknown": "ignore"}, 'handle_unknown must be "missing" or "error"'),

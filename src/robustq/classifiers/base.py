@@ -25,7 +25,13 @@ if TYPE_CHECKING:
 
     from robustq.arrays import Bools, Floats, Indices
 
-__all__ = ["DEFAULT_PERTURBATIONS", "GenerativeClassifier", "NotFittedError", "encode"]
+__all__ = [
+    "DEFAULT_PERTURBATIONS",
+    "GenerativeClassifier",
+    "NotFittedError",
+    "encode",
+    "require_fitted",
+]
 
 DEFAULT_PERTURBATIONS = ("epsilon", "tv", "chi2")
 
@@ -53,6 +59,8 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):
     """
 
     handle_unknown: str
+    categorical: Sequence[str | int] | None
+    numeric: Sequence[str | int] | None
     classes_: np.ndarray[Any, Any]
     encoding_: Encoding
 
@@ -304,12 +312,16 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):
         return self.encoding_.arrange(Table.read(X), type(self).__name__)
 
     def _require_fitted(self) -> None:
-        if not hasattr(self, "encoding_"):
-            msg = (
-                f"This {type(self).__name__} instance is not fitted yet. Call 'fit' with "
-                "appropriate arguments before using this estimator."
-            )
-            raise NotFittedError(msg)
+        require_fitted(self, "encoding_")
+
+    def _learn_encoding(self, table: Table, weights: Floats, bins: int | None) -> Encoding:
+        return Encoding.learn(
+            table,
+            weights,
+            bins=bins,
+            categorical=() if self.categorical is None else self.categorical,
+            numeric=() if self.numeric is None else self.numeric,
+        )
 
     def _set_encoding(self, encoding: Encoding, classes: np.ndarray[Any, Any]) -> None:
         self.classes_ = classes
@@ -394,6 +406,16 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):
         tags.input_tags.string = True
         tags.input_tags.allow_nan = True
         return tags
+
+
+def require_fitted(estimator: Any, attribute: str) -> None:
+    """Raise if an estimator lacks what fit would have given it."""
+    if not hasattr(estimator, attribute):
+        msg = (
+            f"This {type(estimator).__name__} instance is not fitted yet. Call 'fit' with "
+            "appropriate arguments before using this estimator."
+        )
+        raise NotFittedError(msg)
 
 
 def encode(encoding: Encoding, table: Table, threads: int | None = None) -> Rows:

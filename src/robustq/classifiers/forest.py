@@ -7,7 +7,6 @@ from numbers import Integral
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from sklearn.utils import check_random_state
 
 from robustq.exceptions import InputError
 from robustq.models.growing import Options, grow_forest
@@ -19,7 +18,14 @@ from robustq.tables import Encoding, Rows, Table
 from . import foreign_forests, forest_documents
 from .base import GenerativeClassifier, encode
 from .labels import find_classes, read_labels, read_weights
-from .parameters import LARGEST_COUNT, is_between, is_count, is_one_of
+from .parameters import (
+    LARGEST_COUNT,
+    LARGEST_SMOOTHING,
+    is_between,
+    is_count,
+    is_one_of,
+    read_random_state,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,7 +39,6 @@ if TYPE_CHECKING:
 
 __all__ = ["GenerativeForestClassifier", "GenerativeTreeClassifier"]
 
-LARGEST_SMOOTHING = 1e100
 SMALLEST_SD = 1e-9
 
 
@@ -167,10 +172,10 @@ class GenerativeForestClassifier(GenerativeClassifier):
         table = Table.read(X)
         classes, labels = find_classes(read_labels(y, table.rows))
         weights = read_weights(sample_weight, table.rows)
-        encoding = self._learn_encoding(table, weights)
+        encoding = self._learn_encoding(table, weights, bins=None)
         rows = encode(encoding, table, self._threads())
         sample = Sample.of(rows, labels, weights, len(classes))
-        seeds = np.random.SeedSequence(self._seed()).spawn(self._trees())
+        seeds = np.random.SeedSequence(_seed_of(self.random_state)).spawn(int(self.n_estimators))
         model = grow_forest(
             sample,
             self._features(encoding),
@@ -212,7 +217,7 @@ class GenerativeForestClassifier(GenerativeClassifier):
         table = foreign_forests.arrange(forest, Table.read(X))
         weights = read_weights(sample_weight, table.rows)
         labels = foreign_forests.locate(read_labels(y, table.rows), classes)
-        encoding = classifier._learn_encoding(table, weights)
+        encoding = classifier._learn_encoding(table, weights, bins=None)
         model = foreign_forests.convert(
             trees,
             table,
@@ -311,14 +316,8 @@ class GenerativeForestClassifier(GenerativeClassifier):
 
     # Parameters
 
-    def _trees(self) -> int:
-        return int(self.n_estimators)
-
     def _set_tree_count(self, trees: int) -> None:
         self.n_estimators = trees
-
-    def _seed(self) -> int:
-        return _seed_of(self.random_state)
 
     def _features(self, encoding: Encoding) -> Features:
         return Features(encoding.sizes, encoding.numeric, float(self.smoothing), float(self.min_sd))
@@ -354,17 +353,10 @@ class GenerativeForestClassifier(GenerativeClassifier):
         # A third of 9 features is 3, though 9 · (1/3) may fall short of it by rounding.
         return max(1, math.floor(float(most) * width + 1e-9))
 
-    def _learn_encoding(self, table: Table, weights: Floats) -> Encoding:
-        return Encoding.learn(
-            table,
-            weights,
-            bins=None,
-            categorical=() if self.categorical is None else self.categorical,
-            numeric=() if self.numeric is None else self.numeric,
-        )
-
     def _check_parameters(self) -> None:
-        self._require("n_estimators", self._trees_valid(), "a whole number of at least 1")
+        self._require(
+            "n_estimators", is_count(self.n_estimators, 1), "a whole number of at least 1"
+        )
         self._require(
             "criterion", is_one_of(self.criterion, "gini", "entropy"), '"gini" or "entropy"'
         )
@@ -404,9 +396,6 @@ class GenerativeForestClassifier(GenerativeClassifier):
             '"missing" or "error"',
         )
         self._require("bootstrap", isinstance(self.bootstrap, (bool, np.bool_)), "True or False")
-
-    def _trees_valid(self) -> bool:
-        return is_count(self.n_estimators, 1)
 
     def _require(self, name: str, valid: bool, allowed: str) -> None:
         if not valid:
@@ -474,10 +463,7 @@ min_sd, handle_unknown, categorical, numeric, random_state
 
 
 def _seed_of(random_state: Any) -> int:
-    try:
-        return int(check_random_state(random_state).randint(2**31))
-    except ValueError as error:
-        raise InputError(str(error)) from error
+    return int(read_random_state(random_state).randint(2**31))
 
 
 def _is_share_of_features(value: Any) -> bool:

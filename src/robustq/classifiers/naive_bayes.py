@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.utils import check_random_state
 
 from robustq.exceptions import InputError
 from robustq.models.naive_bayes import Counts, NaiveBayes, choose_smoothing
@@ -16,6 +14,7 @@ from robustq.tables import Encoding, Rows, Table
 from . import documents
 from .base import GenerativeClassifier, encode
 from .labels import find_classes, locate_labels, read_labels, read_weights
+from .parameters import LARGEST_SMOOTHING, is_between, is_count, is_one_of, read_random_state
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,8 +26,6 @@ if TYPE_CHECKING:
     from robustq.quantification.quantified import Quantified
 
 __all__ = ["NaiveBayesClassifier"]
-
-LARGEST_SMOOTHING = 1e100  # beyond, sums overflow, and no count would show anyway
 
 
 class NaiveBayesClassifier(GenerativeClassifier):
@@ -115,11 +112,11 @@ class NaiveBayesClassifier(GenerativeClassifier):
         table = Table.read(X)
         classes, labels = find_classes(read_labels(y, table.rows))
         weights = read_weights(sample_weight, table.rows)
-        encoding = self._learn_encoding(table, weights)
+        encoding = self._learn_encoding(table, weights, int(self.n_bins))
         prior = self._check_prior(len(classes))
         codes = encode(encoding, table).codes
         counts = Counts.of(codes, labels, weights, encoding.sizes, len(classes))
-        if self.smoothing == "cv":
+        if is_one_of(self.smoothing, "cv"):
             smoothing = choose_smoothing(codes, labels, weights, counts, prior, self._rng())
         else:
             smoothing = float(self.smoothing)
@@ -151,7 +148,7 @@ class NaiveBayesClassifier(GenerativeClassifier):
             The classifier itself.
         """
         self._check_parameters()
-        if self.smoothing == "cv":
+        if is_one_of(self.smoothing, "cv"):
             msg = 'smoothing="cv" needs all rows at once: give a number to use partial_fit'
             raise InputError(msg)
         table = Table.read(X)
@@ -165,7 +162,7 @@ class NaiveBayesClassifier(GenerativeClassifier):
                 msg = "classes must be passed on the first call to partial_fit"
                 raise InputError(msg)
             known = find_classes(read_labels(classes))[0]
-            encoding = self._learn_encoding(table, weights)
+            encoding = self._learn_encoding(table, weights, int(self.n_bins))
         else:
             known = self._check_same_classes(classes)
             table = self.encoding_.arrange(table, type(self).__name__)
@@ -224,19 +221,15 @@ class NaiveBayesClassifier(GenerativeClassifier):
                 f"got {self.smoothing!r}"
             )
             raise InputError(msg)
-        if not (isinstance(self.n_bins, Integral) and self.n_bins >= 1):
+        if not is_count(self.n_bins, 1):
             msg = f"n_bins must be a whole number of at least 1, got {self.n_bins!r}"
             raise InputError(msg)
-        if self.handle_unknown not in ("missing", "error"):
+        if not is_one_of(self.handle_unknown, "missing", "error"):
             msg = f'handle_unknown must be "missing" or "error", got {self.handle_unknown!r}'
             raise InputError(msg)
 
     def _rng(self) -> np.random.Generator:
-        try:
-            state = check_random_state(self.random_state)
-        except ValueError as error:
-            raise InputError(str(error)) from error
-        return np.random.default_rng(state.randint(2**31))
+        return np.random.default_rng(read_random_state(self.random_state).randint(2**31))
 
     def _check_prior(self, classes: int) -> Floats | None:
         if self.class_prior is None:
@@ -263,15 +256,6 @@ class NaiveBayesClassifier(GenerativeClassifier):
             raise InputError(msg)
         return self.classes_
 
-    def _learn_encoding(self, table: Table, weights: Floats) -> Encoding:
-        return Encoding.learn(
-            table,
-            weights,
-            bins=int(self.n_bins),
-            categorical=() if self.categorical is None else self.categorical,
-            numeric=() if self.numeric is None else self.numeric,
-        )
-
     def _keep(
         self,
         encoding: Encoding,
@@ -293,7 +277,4 @@ class NaiveBayesClassifier(GenerativeClassifier):
 
 
 def _is_smoothing(value: Any) -> bool:
-    if isinstance(value, str):
-        return value == "cv"
-    number = isinstance(value, (int, float, np.integer, np.floating))
-    return number and not isinstance(value, bool) and 0 <= float(value) <= LARGEST_SMOOTHING
+    return is_one_of(value, "cv") or is_between(value, 0.0, LARGEST_SMOOTHING, low_included=True)

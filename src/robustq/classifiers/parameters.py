@@ -3,11 +3,26 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["LARGEST_COUNT", "is_between", "is_count", "is_one_of"]
+from sklearn.utils import check_random_state
+
+from robustq.exceptions import InputError
+
+if TYPE_CHECKING:
+    import numpy as np
+
+__all__ = [
+    "LARGEST_COUNT",
+    "LARGEST_SMOOTHING",
+    "is_between",
+    "is_count",
+    "is_one_of",
+    "read_random_state",
+]
 
 LARGEST_COUNT = 2**31 - 1
+LARGEST_SMOOTHING = 1e100  # beyond, sums overflow, and no count would show anyway
 
 
 def is_one_of(value: Any, *choices: str) -> bool:
@@ -31,3 +46,11 @@ def is_between(value: Any, low: float, high: float, *, low_included: bool = Fals
     except OverflowError:
         return False
     return low < number <= high or (low_included and number == low)
+
+
+def read_random_state(random_state: Any) -> np.random.RandomState:
+    """Return the generator that scikit-learn's users seed so."""
+    try:
+        return check_random_state(random_state)
+    except ValueError as error:
+        raise InputError(str(error)) from error

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.frozen import FrozenEstimator
-from sklearn.utils import check_random_state
 
 from robustq.blocks import for_each_block
-from robustq.classifiers.base import NotFittedError
+from robustq.classifiers.base import require_fitted
 from robustq.classifiers.labels import read_labels
+from robustq.classifiers.parameters import read_random_state
 from robustq.exceptions import InputError, UnknownValueWarning
 from robustq.tables.table import count_rows, take_rows
 
@@ -97,10 +97,7 @@ class BootstrapEnsemble(BaseEstimator):
             raise InputError(msg)
         labels = read_labels(y, count_rows(X))
         classes = np.unique(labels)
-        try:
-            rng = check_random_state(self.random_state)
-        except ValueError as error:
-            raise InputError(str(error)) from error
+        rng = read_random_state(self.random_state)
         samples = [_draw(labels, len(classes), rng) for _ in range(self.n_models)]
         models = [_copy(self.model, rng) for _ in samples]
 
@@ -121,9 +118,7 @@ class BootstrapEnsemble(BaseEstimator):
         ----------
         X : frame or array of shape (rows, features)
         """
-        if not hasattr(self, "models_"):
-            msg = "This BootstrapEnsemble is not fitted yet: call its fit first"
-            raise NotFittedError(msg)
+        require_fitted(self, "models_")
         return np.stack([self._align(model, X) for model in self.models_])
 
     def _align(self, model: Any, X: Any) -> Floats:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.frozen import FrozenEstimator
-from sklearn.utils import check_random_state
 
-from robustq.classifiers.base import NotFittedError
+from robustq.classifiers.base import NotFittedError, require_fitted
 from robustq.classifiers.labels import read_labels
+from robustq.classifiers.parameters import is_between, read_random_state
 from robustq.exceptions import InputError, NoGuaranteeWarning
 from robustq.indicators import BootstrapEnsemble, compute, get
 from robustq.indicators.probabilities import predict_probabilities
@@ -129,7 +129,7 @@ class SelectiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
                 msg = f"the frozen {type(self.estimator_).__name__} is not fitted: fit it first"
                 raise NotFittedError(msg)
             return self._calibrate(X, labels)
-        rng = self._rng()
+        rng = read_random_state(self.random_state)
         aside = self._split(labels, rng)
         rest = np.setdiff1d(np.arange(len(labels)), aside)
         train, own = take_rows(X, rest), labels[rest]
@@ -172,12 +172,12 @@ class SelectiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
     def predict(self, X: Any) -> np.ndarray[Any, Any]:
         """Return the labels the estimator predicts, accepted or not: see `accepts`."""
-        self._require_fitted()
+        require_fitted(self, "calibration_")
         return np.asarray(self.estimator_.predict(X))
 
     def predict_proba(self, X: Any) -> Floats:
         """Return the probabilities the estimator predicts."""
-        self._require_fitted()
+        require_fitted(self, "calibration_")
         return predict_probabilities(self.estimator_, X)
 
     def accepts(self, X: Any) -> Bools:
@@ -191,20 +191,12 @@ class SelectiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         -------
         ndarray of bool, of shape (rows,)
         """
-        self._require_fitted()
+        require_fitted(self, "calibration_")
         return (self._score(X) > self.threshold_) | self.accepts_all_
 
     def _score(self, X: Any) -> Floats:
         scores = compute(self.estimator_, X, [self.indicator], ensemble=self.ensemble_)
         return next(iter(scores.values()))
-
-    def _require_fitted(self) -> None:
-        if not hasattr(self, "calibration_"):
-            msg = (
-                f"This {type(self).__name__} instance is not fitted yet. Call 'fit' with "
-                "appropriate arguments before using this estimator."
-            )
-            raise NotFittedError(msg)
 
     def _check_parameters(self) -> None:
         get(self.indicator)
@@ -216,16 +208,9 @@ class SelectiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             raise InputError(msg)
         for name in ("max_error", "confidence", "calibration_size"):
             value = getattr(self, name)
-            number = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
-            if not (number and 0.0 < float(value) < 1.0):
+            if not is_between(value, 0.0, 1.0) or value == 1:
                 msg = f"{name} must lie between 0 and 1, got {value!r}"
                 raise InputError(msg)
-
-    def _rng(self) -> np.random.RandomState:
-        try:
-            return check_random_state(self.random_state)
-        except ValueError as error:
-            raise InputError(str(error)) from error
 
     def _split(self, labels: np.ndarray[Any, Any], rng: np.random.RandomState) -> Indices:
         """Return the rows to keep aside, a share of them all at random.
