@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["for_each_block"]
+__all__ = ["count_cores", "for_each_block"]
 
 
 def for_each_block(
@@ -28,7 +28,7 @@ def for_each_block(
         How many threads to use, all cores by default.
     """
     blocks = [slice(start, min(start + block_rows, rows)) for start in range(0, rows, block_rows)]
-    threads = min(threads or _cores(), len(blocks))
+    threads = min(threads or count_cores(), len(blocks))
     if threads <= 1:
         for block in blocks:
             work(block)
@@ -38,8 +38,8 @@ def for_each_block(
         list(pool.map(work, blocks))
 
 
-def _cores() -> int:
-    # The cores this process may use, where the system tells.
+def count_cores() -> int:
+    """Return how many cores this process may use, where the system tells."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

@@ -6,6 +6,7 @@
     ├── InputError (ValueError)         something given is not what is allowed
     │   ├── DomainError                 a perturbation size outside its domain
     │   └── UnknownNameError            a name nobody registered
+    ├── FileError (OSError)             a file cannot be had, read or written
     └── UnsupportedError (ValueError)   an object cannot do what is asked of it
 
 Beside them stand ``UnknownValueWarning`` and ``NoGuaranteeWarning``, and scikit-learn's
@@ -14,6 +15,7 @@ Beside them stand ``UnknownValueWarning`` and ``NoGuaranteeWarning``, and scikit
 
 __all__ = [
     "DomainError",
+    "FileError",
     "InputError",
     "NoGuaranteeWarning",
     "RobustqError",
@@ -33,6 +35,10 @@ class InputError(RobustqError, ValueError):
 
 class DomainError(InputError):
     """A perturbation size outside the perturbation's domain."""
+
+
+class FileError(RobustqError, OSError):
+    """A file cannot be had, read or written."""
 
 
 class UnknownNameError(InputError):

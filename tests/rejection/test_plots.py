@@ -9,7 +9,7 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
 from robustq import InputError, rejection
-from robustq.rejection.plots import _spread, _style
+from robustq.rejection.plots import _spread, style_line
 
 mpl.use("Agg")
 
@@ -47,11 +47,11 @@ def test_nine_curves_are_drawn_and_labelled():
     for name, curve in curves.items():
         assert f"{name}  {curve.auc:.3f}" in labels
     for index in range(7):
-        assert shows(axes.figure, _style(index)[0])
+        assert shows(axes.figure, style_line(index)[0])
 
 
 def test_styles_of_many_curves_differ():
-    assert len({str(_style(index)) for index in range(21)}) == 21
+    assert len({str(style_line(index)) for index in range(21)}) == 21
 
 
 def test_curves_are_drawn_where_one_wants_them():
@@ -66,7 +66,7 @@ def test_curves_are_drawn_where_one_wants_them():
 
 def test_a_single_prediction_can_be_drawn():
     curve = rejection.accuracy_rejection_curve([True], [0.5])
-    assert shows(rejection.plot_curves({"one": curve, "two": curve}).figure, _style(1)[0])
+    assert shows(rejection.plot_curves({"one": curve, "two": curve}).figure, style_line(1)[0])
     rejection.plot_robustness([True], [0.5])
 
 
@@ -82,8 +82,8 @@ def test_robustness_is_drawn_for_right_and_wrong(special):
     if special is not None:
         score[::3] = special
     first, second = rejection.plot_robustness(correct, score, name="r_tv")
-    assert shows(first.figure, _style(0)[0])
-    assert shows(first.figure, _style(1)[0])
+    assert shows(first.figure, style_line(0)[0])
+    assert shows(first.figure, style_line(1)[0])
     assert first.get_xlabel() == "r_tv"
     assert second.get_ylabel() == "accuracy"
     pair = Figure().subplots(1, 2)

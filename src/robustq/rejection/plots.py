@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from .bands import Band
     from .curves import Curve
 
-__all__ = ["plot_curves", "plot_robustness"]
+__all__ = ["LAST", "plot_curves", "plot_robustness", "style_line", "tidy_axes"]
 
 # Okabe and Ito's colours, which colour-blind readers tell apart; with three kinds of lines, also
 # in black and white.
@@ -64,7 +64,7 @@ def plot_curves(
     # Of the last few predictions the accuracy jumps about: it says nothing.
     last = min(LAST, max(float(curve.rates[-1]) for curve in curves.values()))
     for index, (name, curve) in enumerate(curves.items()):
-        colour, line = _style(index)
+        colour, line = style_line(index)
         shown = curve.rates <= last
         if not shown.any():
             shown, last = np.ones_like(shown), float(curve.rates[-1])
@@ -76,7 +76,7 @@ def plot_curves(
     axes.set_xlim(0.0, last or 1.0)
     axes.set(xlabel="share rejected", ylabel="accuracy of the rest")
     _label_ends(axes, ends, {name: curve.auc for name, curve in curves.items()})
-    _tidy(axes, title)
+    tidy_axes(axes, title)
     axes.xaxis.set_major_formatter(lambda x, _: f"{x:.0%}")
     return axes
 
@@ -134,7 +134,7 @@ def _draw_distribution(axes: Axes, size: Floats, right: Any, edges: Floats, name
     axes.legend(frameon=False)
     axes.set(ylabel="share of the predictions", xlim=(0.0, edges[-1]))
     axes.set_xlabel(name, parse_math=False)
-    _tidy(axes, "How robust right and wrong predictions are")
+    tidy_axes(axes, "How robust right and wrong predictions are")
 
 
 def _draw_accuracy(axes: Axes, size: Floats, right: Any, edges: Floats, name: str) -> None:
@@ -158,10 +158,10 @@ def _draw_accuracy(axes: Axes, size: Floats, right: Any, edges: Floats, name: st
     )
     axes.set(ylabel="accuracy", xlim=(0.0, edges[-1]))
     axes.set_xlabel(f"{name} (mean of a tenth)", parse_math=False)
-    _tidy(axes, "Accuracy against robustness")
+    tidy_axes(axes, "Accuracy against robustness")
 
 
-def _style(index: int) -> tuple[str, Any]:
+def style_line(index: int) -> tuple[str, Any]:
     """Return colour and kind of line: the first 21 differ, and neighbours do in both."""
     return COLOURS[index % len(COLOURS)], LINES[index % len(LINES)]
 
@@ -177,7 +177,7 @@ def _label_ends(axes: Axes, ends: dict[str, float], areas: dict[str, float]) -> 
     names = sorted(ends, key=lambda name: (ends[name], areas[name]))
     heights = _spread([(ends[name] - low) / (high - low) for name in names], GAP, 1.0)
     for name, height in zip(names, heights, strict=True):
-        colour, line = _style(list(ends).index(name))
+        colour, line = style_line(list(ends).index(name))
         outside: dict[str, Any] = {"transform": axes.transAxes, "clip_on": False}
         label = f"{name}  {areas[name]:.3f}"
         start = (ends[name] - low) / (high - low)
@@ -214,7 +214,7 @@ def _new_pair() -> tuple[Axes, Axes]:
     return first, second
 
 
-def _tidy(axes: Axes, title: str | None) -> None:
+def tidy_axes(axes: Axes, title: str | None) -> None:
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
     axes.grid(visible=True, color="#dddddd", lw=0.6)

@@ -1,0 +1,59 @@
+"""`robustq datasets`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from .consoles import make_console
+
+__all__ = ["list_datasets"]
+
+
+def list_datasets(
+    data_dir: Annotated[
+        Path | None, typer.Option(help="A folder with UCI's files or archives.")
+    ] = None,
+    fetch: Annotated[
+        bool, typer.Option("--fetch", help="Download those that are not here yet.")
+    ] = False,
+) -> None:
+    """List the paper's data sets, and where each was found.
+
+    They are looked for in [bold]--data-dir[/bold], in the folder that the environment variable ROBUSTQ_DATA names, in
+    the user's cache, in the package itself; and downloaded from UCI when they are needed.
+
+    Example: [bold]robustq datasets --data-dir ~/uci[/bold]
+    """
+    from rich import box  # noqa: PLC0415 (slow to import)
+    from rich.table import Table  # noqa: PLC0415
+    from rich.text import Text  # noqa: PLC0415
+
+    from robustq import datasets  # noqa: PLC0415
+
+    console = make_console()
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for title in ("id", "name", "rows", "classes", "features"):
+        table.add_column(title, justify="left" if title in {"id", "name"} else "right")
+    table.add_column("where", overflow="fold")
+    missing = []
+    for name in datasets.names():
+        source = datasets.get(name)
+        place = datasets.locate(source, data_dir)
+        if place is None and fetch:
+            place = datasets.find(source, data_dir, download=True, progress=True)
+        if place is None:
+            missing.append(source)
+        where = Text(str(place)) if place else Text(f"at UCI: {source.archive}", style="dim")
+        counts = (str(source.rows), str(source.classes), str(len(source.features)))
+        table.add_row(source.id, name, *counts, where)
+    console.print(table)
+    if missing:
+        console.print(
+            f"{len(missing)} not here: they are downloaded when needed, or now with --fetch. Without a connection, "
+            f"put UCI's archive ({missing[0].url}, …) or the files in it into a folder and give it "
+            "as --data-dir, or in ROBUSTQ_DATA.",
+            markup=False,
+        )

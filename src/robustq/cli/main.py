@@ -1,0 +1,104 @@
+"""The command and its errors: one or two plain sentences, and an exit code that scripts can use."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from typing import Any
+
+import typer
+from typer.core import TyperGroup
+
+from robustq import __version__
+from robustq.exceptions import RobustqError
+
+from .datasets import list_datasets
+from .reproduce import reproduce
+
+__all__ = ["app", "main"]
+
+WRONG, INTERRUPTED, CRASHED = 2, 130, 1
+DEBUG = "--debug"
+
+
+class _Group(TyperGroup):
+    """Commands whose errors are explained, not traced."""
+
+    def invoke(self, context: Any) -> Any:
+        try:
+            return super().invoke(context)
+        except RobustqError as error:
+            _explain(context, error, str(error))
+            raise typer.Exit(WRONG) from error
+        except MemoryError as error:
+            _explain(context, error, "there is not enough memory for this")
+            raise typer.Exit(WRONG) from error
+
+
+app = typer.Typer(
+    cls=_Group,
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command("reproduce")(reproduce)
+app.command("datasets")(list_datasets)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"robustq {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: bool = typer.Option(
+        False, "--version", callback=_show_version, is_eager=True, help="Show the version."
+    ),
+    debug: bool = typer.Option(False, DEBUG, help="Show the whole traceback of an error."),
+) -> None:
+    """How far can a classifier be wrong before its prediction changes?"""
+
+
+def main() -> None:
+    """Run the command; leave with 0 if all went well, 2 if something given was wrong, 130 if interrupted."""
+    # Ended from outside: clean up on the way out, as for Ctrl-C.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    try:
+        app(args=_debug_first(sys.argv[1:]))
+    except KeyboardInterrupt:
+        typer.echo("Interrupted.", err=True)
+        sys.exit(INTERRUPTED)
+    except BrokenPipeError:
+        # Whoever read our output has seen enough; nothing is left to flush.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
+    except Exception as error:
+        if DEBUG in sys.argv:
+            raise
+        typer.echo(
+            f"Error: something went wrong within robustq ({type(error).__name__}: {error}). "
+            f"Please report it, with what {DEBUG} shows.",
+            err=True,
+        )
+        sys.exit(CRASHED)
+
+
+def _debug_first(arguments: list[str]) -> list[str]:
+    """Let --debug stand anywhere."""
+    ours = arguments[: arguments.index("--")] if "--" in arguments else arguments
+    if DEBUG not in ours:
+        return arguments
+    rest = list(arguments)
+    rest.remove(DEBUG)
+    return [DEBUG, *rest]
+
+
+def _explain(context: Any, error: Exception, text: str) -> None:
+    if context.params.get("debug"):
+        raise error
+    typer.echo(f"Error: {text[:1].upper()}{text[1:]}", err=True)

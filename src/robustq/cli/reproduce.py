@@ -1,0 +1,157 @@
+"""`robustq reproduce`."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from .consoles import make_console, split_list
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from robustq.experiments import Plan
+
+__all__ = ["reproduce"]
+
+QUICK_RUNS = 3
+
+
+def reproduce(
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="The folder for tables, pictures and report.")
+    ] = Path("results"),
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Three runs, on the data sets that are at hand.")
+    ] = False,
+    datasets: Annotated[
+        list[str] | None, typer.Option(help="Which data sets, with commas between them.")
+    ] = None,
+    runs: Annotated[int | None, typer.Option(help="How many runs; 10 by default.")] = None,
+    models: Annotated[list[str] | None, typer.Option(help="Of nbc and gef.")] = None,
+    indicators: Annotated[
+        list[str] | None,
+        typer.Option(help="As in r_tv,u_max; module:Class for a ball of one's own."),
+    ] = None,
+    smoothing: Annotated[
+        float, typer.Option(help="Of the forest's leaves; 0 is maximum likelihood.")
+    ] = 0.0,
+    nbc_smoothing: Annotated[
+        str, typer.Option(help="Of naive Bayes: a number, or cv for cross-validation.")
+    ] = "cv",
+    max_depth: Annotated[
+        str, typer.Option(help="Of the trees: a number, none for unlimited, or auto.")
+    ] = "none",
+    workers: Annotated[
+        int | None, typer.Option(help="How many processes; one for each core by default.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Of the splits and models.")] = 0,
+    data_dir: Annotated[
+        Path | None, typer.Option(help="A folder with UCI's files or archives.")
+    ] = None,
+) -> None:
+    """Run the paper's experiments: both tables, all curves, and a report.
+
+    Stopped at any moment, the same command goes on where it was.
+
+    Example: [bold]robustq reproduce --quick -o results[/bold]
+    """
+    from robustq.experiments import reproduce as carry_out  # noqa: PLC0415 (slow to import)
+    from robustq.report import write_reproduction  # noqa: PLC0415
+    from robustq.report.pages import begin_sentence  # noqa: PLC0415
+
+    given = {
+        "data_sets": split_list(datasets) or (_at_hand(data_dir) if quick else None),
+        "runs": runs if runs is not None else QUICK_RUNS if quick else None,
+        "models": split_list(models) or None,
+        "indicators": split_list(indicators) or None,
+    }
+    plan = _make_plan(
+        {name: value for name, value in given.items() if value is not None},
+        smoothing,
+        _read_number(nbc_smoothing, "--nbc-smoothing", {"cv": "cv"}, float),
+        _read_number(max_depth, "--max-depth", {"none": None, "auto": "auto"}, int),
+        seed,
+    )
+    with _watch() as watcher:
+        found = carry_out(plan, output, data_dir=data_dir, workers=workers, watcher=watcher)
+    report = write_reproduction(found.summary, found.timings, output)
+    console = make_console()
+    for model, table in found.tables.items():
+        title = begin_sentence(found.summary["models"][model]["title"])
+        console.print(table.to_rich(title))
+    own = [data["name"] for data in found.summary["data_sets"] if data["own_split"]]
+    if own and plan.runs > 1:
+        console.print(f"{', '.join(own)}: split by UCI, the runs differ by their seeds only.")
+    seconds = found.timings["wall"]
+    console.print(f"Done in {seconds:.0f} s. Report: {report}", markup=False, soft_wrap=True)
+
+
+def _make_plan(given: dict[str, Any], smoothing: float, nbc: Any, depth: Any, seed: int) -> Plan:
+    from robustq.experiments import Plan  # noqa: PLC0415 (slow to import)
+
+    return Plan(
+        **given, leaf_smoothing=smoothing, nbc_smoothing=nbc, max_depth=depth, seed=seed
+    )
+
+
+def _at_hand(data_dir: Path | None) -> tuple[str, ...]:
+    from robustq import datasets  # noqa: PLC0415 (slow to import)
+
+    return tuple(n for n in datasets.names() if datasets.locate(datasets.get(n), data_dir))
+
+
+def _read_number(text: str, option: str, words: dict[str, Any], kind: type) -> Any:
+    if text.lower() in words:
+        return words[text.lower()]
+    try:
+        return kind(text)
+    except ValueError:
+        allowed = " or ".join(words)
+        msg = f"{text!r} is neither a number nor {allowed}"
+        raise typer.BadParameter(msg, param_hint=option) from None
+
+
+class _Bar:
+    """Shows how far it is, what is running, and the time left."""
+
+    def __init__(self, progress: Any) -> None:
+        self.progress = progress
+        self.task = progress.add_task("reading data", total=None)
+        self.running: list[Any] = []
+
+    def expect(self, cost: float) -> None:
+        self.progress.update(self.task, total=cost)
+
+    def start(self, task: Any) -> None:
+        self.running.append(task)
+        self._show()
+
+    def finish(self, task: Any) -> None:
+        self.running.remove(task)
+        self.progress.advance(self.task, task.cost)
+        self._show()
+
+    def _show(self) -> None:
+        self.progress.update(self.task, description="; ".join(map(str, self.running)))
+
+
+@contextmanager
+def _watch() -> Iterator[_Bar | None]:
+    console = make_console(stderr=True)
+    if not console.is_terminal:
+        yield None
+        return
+    from rich import progress as parts  # noqa: PLC0415 (slow to import)
+
+    columns = (
+        parts.BarColumn(20),
+        parts.TaskProgressColumn(),
+        parts.TimeRemainingColumn(),
+        parts.TextColumn("{task.description}", markup=False, table_column=None),
+    )
+    with parts.Progress(*columns, console=console, transient=True) as progress:
+        yield _Bar(progress)

@@ -1,0 +1,104 @@
+"""One run of one model on one data set: the rows tested, with everything said about them."""
+
+from __future__ import annotations
+
+import hashlib
+import warnings
+import zlib
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+from sklearn.base import clone
+
+from robustq.classifiers.forest import GenerativeForestClassifier
+from robustq.classifiers.naive_bayes import NaiveBayesClassifier
+from robustq.exceptions import UnknownValueWarning
+from robustq.indicators import BootstrapEnsemble, measure
+from robustq.tables.table import take_rows
+
+from .plan import find_indicator
+
+if TYPE_CHECKING:
+    from robustq.arrays import Indices
+    from robustq.datasets import DataSet
+
+    from .plan import Piece, Plan
+
+__all__ = ["digest", "run_piece", "split"]
+
+# What a seed is for; numbers that belong to streams of their own.
+SPLIT, MODEL, SAMPLES = range(3)
+
+
+def run_piece(plan: Plan, piece: Piece, data: DataSet) -> pa.Table:
+    """Return one line for each row tested: its number, truth, prediction, and indicators."""
+    train, test = split(plan, piece, data)
+    X_train, y_train = take_rows(data.X, train), data.y[train]
+    X_test, y_test = take_rows(data.X, test), data.y[test]
+    indicators = [find_indicator(name) for name in plan.indicators]
+    with warnings.catch_warnings():
+        # Small training sets lack values: nothing to report.
+        warnings.simplefilter("ignore", UnknownValueWarning)
+        model = _make_model(plan, piece).fit(X_train, y_train)
+        ensemble = None
+        if any(indicator.needs == "ensemble" for indicator in indicators):
+            ensemble = _make_ensemble(plan, piece, model).fit(X_train, y_train)
+        prediction = model.predict(X_test)
+        values = measure(model, X_test, indicators, ensemble)
+        possible = np.isfinite(model.predict_joint_log_proba(X_test)).any(axis=1)
+    return pa.table(
+        {
+            "row": test,
+            "truth": y_test,
+            "prediction": prediction,
+            "correct": prediction == y_test,
+            "possible": possible,
+            **values,
+        }
+    )
+
+
+def split(plan: Plan, piece: Piece, data: DataSet) -> tuple[Indices, Indices]:
+    """Return the rows to learn from and the rows to test on; both models get the same."""
+    if data.split is not None:
+        return data.split
+    rows = len(data.y)
+    tests = min(plan.most_tests, max(1, int(np.ceil(plan.test_share * rows))))
+    shuffled = np.random.RandomState(_seed(plan, piece, SPLIT)).permutation(rows)
+    return np.sort(shuffled[tests:]), np.sort(shuffled[:tests])
+
+
+def digest(data: DataSet) -> str:
+    """Return a checksum of what a data set holds."""
+    content = repr([data.X.to_pydict(), data.y.tolist(), data.split is not None])
+    return hashlib.sha256(content.encode()).hexdigest()
+
+
+def _make_model(plan: Plan, piece: Piece) -> Any:
+    if piece.model == "nbc":
+        return NaiveBayesClassifier(smoothing=plan.nbc_smoothing)
+    return GenerativeForestClassifier(
+        n_estimators=plan.trees,
+        smoothing=plan.leaf_smoothing,
+        max_depth=plan.max_depth,
+        random_state=_seed(plan, piece, MODEL),
+        n_jobs=1,
+    )
+
+
+def _make_ensemble(plan: Plan, piece: Piece, model: Any) -> BootstrapEnsemble:
+    copy = clone(model)
+    if piece.model == "nbc":
+        # Chosen once, on the training set: in a bootstrap sample the folds share rows, and
+        # cross-validation would take the same rows for new ones.
+        copy.set_params(smoothing=model.smoothing_)
+    return BootstrapEnsemble(
+        copy, plan.bootstrap_models, random_state=_seed(plan, piece, SAMPLES), n_jobs=1
+    )
+
+
+def _seed(plan: Plan, piece: Piece, stream: int) -> int:
+    """Return the seed of one stream: it depends on nothing that happened before."""
+    told = [plan.seed, zlib.crc32(piece.data_set.encode()), piece.run, stream]
+    return int(np.random.SeedSequence(told).generate_state(1)[0] // 2)

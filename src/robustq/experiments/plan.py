@@ -1,0 +1,188 @@
+"""What to do: the experiment as data, with the paper's settings as defaults."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+from robustq import __version__, datasets
+from robustq.classifiers.parameters import LARGEST_SMOOTHING, is_between, is_count
+from robustq.exceptions import InputError
+from robustq.indicators import Indicator
+from robustq.indicators import get as get_indicator
+from robustq.perturbations.importing import find_ball
+from robustq.rejection.averages import read_grid
+from robustq.rejection.comparison import RATES
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["INDICATORS", "MODELS", "Piece", "Plan", "find_indicator"]
+
+MODELS = {"nbc": "naive Bayes", "gef": "generative forest"}
+ALIASES = {"forest": "gef", "naive_bayes": "nbc"}
+INDICATORS = ("r_epsilon", "r_tv", "r_chi2", "u_marg", "u_max", "u_H", "u_t", "u_a", "u_e")
+
+
+@dataclass(frozen=True)
+class Piece:
+    """The smallest thing that is run and stored: one data set, one model, one run.
+
+    Attributes
+    ----------
+    data_set, model : str
+    run : int
+    """
+
+    data_set: str
+    model: str
+    run: int
+
+    def __str__(self) -> str:
+        return f"{self.data_set}, {MODELS[self.model]}, run {self.run + 1}"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """An experiment: which data sets, models and indicators, how often, and how.
+
+    Attributes
+    ----------
+    data_sets : tuple of str
+    models : tuple of str
+        Of "nbc" and "gef".
+    indicators : tuple of str
+        Names of indicators, or `module:Class` for the robustness in a ball of one's own.
+    runs : int
+        With a split of its own, the runs on a data set differ by their seeds only.
+    rates : tuple of float
+        The rejection rates of the tables.
+    seed : int
+    test_share, most_tests : float and int
+        How much of a data set without a split of its own is kept for testing.
+    nbc_smoothing : "cv" or float
+    leaf_smoothing : float
+        0 is maximum likelihood.
+    trees : int
+    max_depth : int, "auto" or None
+        None lets trees grow until their leaves are pure.
+    bootstrap_models : int
+    """
+
+    data_sets: tuple[str, ...] = datasets.names()
+    models: tuple[str, ...] = tuple(MODELS)
+    indicators: tuple[str, ...] = INDICATORS
+    runs: int = 10
+    rates: tuple[float, ...] = RATES
+    seed: int = 0
+    test_share: float = 0.4
+    most_tests: int = 500
+    nbc_smoothing: Literal["cv"] | float = "cv"
+    leaf_smoothing: float = 0.0
+    trees: int = 25
+    max_depth: int | Literal["auto"] | None = None
+    bootstrap_models: int = 10
+
+    def __post_init__(self) -> None:
+        for field, value in (
+            ("data_sets", _distinct("data sets", [datasets.get(n).name for n in self.data_sets])),
+            ("models", _distinct("models", [_read_model(name) for name in self.models])),
+            ("indicators", _distinct("indicators", list(self.indicators))),
+            ("rates", tuple(read_grid(self.rates).tolist())),
+        ):
+            object.__setattr__(self, field, value)
+        names = [find_indicator(name).name for name in self.indicators]
+        _distinct("indicators", names)
+        _check("runs", self.runs, is_count(self.runs, 1, 10_000), "a whole number from 1")
+        _check("seed", self.seed, is_count(self.seed, 0), "a whole number from 0")
+        _check("trees", self.trees, is_count(self.trees, 1), "a whole number from 1")
+        _check("most_tests", self.most_tests, is_count(self.most_tests, 1), "a whole number from 1")
+        share = is_between(self.test_share, 0.0, 1.0) and self.test_share < 1.0
+        _check("test_share", self.test_share, share, "a number between 0 and 1")
+        leaf = is_between(self.leaf_smoothing, 0.0, LARGEST_SMOOTHING, low_included=True)
+        _check("leaf_smoothing", self.leaf_smoothing, leaf, "a number from 0")
+        nbc = self.nbc_smoothing == "cv" or is_between(
+            self.nbc_smoothing, 0.0, LARGEST_SMOOTHING, low_included=True
+        )
+        _check("nbc_smoothing", self.nbc_smoothing, nbc, '"cv" or a number from 0')
+        depth = self.max_depth in (None, "auto") or is_count(self.max_depth, 1)
+        _check("max_depth", self.max_depth, depth, 'a whole number from 1, "auto" or None')
+        models = is_count(self.bootstrap_models, 1, 10_000)
+        _check("bootstrap_models", self.bootstrap_models, models, "a whole number from 1")
+
+    def pieces(self) -> list[Piece]:
+        """Return everything there is to run."""
+        return [
+            Piece(data_set, model, run)
+            for data_set in self.data_sets
+            for model in self.models
+            for run in range(self.runs)
+        ]
+
+    def narrow(self, data_sets: Sequence[str]) -> Plan:
+        """Return the same plan for fewer data sets."""
+        return replace(self, data_sets=tuple(data_sets))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the plan as plain data."""
+        return {
+            name: list(value) if isinstance(value, tuple) else value
+            for name, value in asdict(self).items()
+        }
+
+    def fingerprint(self, piece: Piece, content: str) -> str:
+        """Return a short name for all that decides what a piece's result is.
+
+        Parameters
+        ----------
+        piece : Piece
+        content : str
+            A digest of the data set.
+        """
+        decisive = {
+            name: value
+            for name, value in self.to_dict().items()
+            if name not in {"data_sets", "models", "runs", "rates"}
+        }
+        # What only the other model uses does not count.
+        for name in ("leaf_smoothing", "trees", "max_depth"):
+            if piece.model == "nbc":
+                del decisive[name]
+        if piece.model == "gef":
+            del decisive["nbc_smoothing"]
+        told = [__version__, content, asdict(piece), decisive]
+        return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:12]
+
+
+def find_indicator(name: str) -> Indicator:
+    """Return the indicator of a name; of `module:Class`, the robustness in that ball."""
+    if isinstance(name, str) and ":" in name:
+        return get_indicator(find_ball(name.removeprefix("r_")))
+    return get_indicator(name)
+
+
+def _read_model(name: Any) -> str:
+    model = ALIASES.get(name, name)
+    if model not in MODELS:
+        msg = f"unknown model {name!r}; known are {', '.join(MODELS)}"
+        raise InputError(msg)
+    return str(model)
+
+
+def _distinct(what: str, given: list[str]) -> tuple[str, ...]:
+    if not given:
+        msg = f"there must be {what} to run"
+        raise InputError(msg)
+    twice = sorted({name for name in given if given.count(name) > 1})
+    if twice:
+        msg = f"each of the {what} can be named once, got {', '.join(twice)} again"
+        raise InputError(msg)
+    return tuple(given)
+
+
+def _check(name: str, value: Any, holds: bool, allowed: str) -> None:
+    if not holds:
+        msg = f"{name} must be {allowed}, got {value!r}"
+        raise InputError(msg)

@@ -1,0 +1,242 @@
+"""Carrying out a plan: pieces, tables, pictures, summary, all in one folder."""
+
+from __future__ import annotations
+
+import io
+import json
+import time
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow.csv
+
+from robustq.blocks import count_cores
+from robustq.classifiers.parameters import is_count
+from robustq.datasets import DataSet, load
+from robustq.exceptions import InputError
+from robustq.files import make_folder, write_atomically
+
+from .figures import draw_curves, draw_overview, render
+from .pieces import digest, run_piece
+from .plan import MODELS, Piece, Plan
+from .results import Results, collect
+from .store import Store
+from .summary import figure_name, summarise
+from .workers import Watcher, work
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from robustq.rejection import Comparison, Curve
+
+__all__ = ["Reproduction", "reproduce"]
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """What a reproduction found, and how long it took.
+
+    Attributes
+    ----------
+    summary : dict
+        As in summary.json.
+    tables : dict of model to Comparison
+    timings : dict
+        The seconds of this execution (`wall`), those of all pieces (`pieces`), how many of
+        them were here already (`kept`), and of how many workers (`workers`).
+    """
+
+    summary: dict[str, Any]
+    tables: dict[str, Comparison]
+    timings: dict[str, Any]
+
+
+class _Silence:
+    """A watcher that says nothing."""
+
+    def expect(self, cost: float) -> None:
+        pass
+
+    def start(self, task: Any) -> None:
+        pass
+
+    def finish(self, task: Any) -> None:
+        pass
+
+
+def reproduce(
+    plan: Plan,
+    folder: str | Path,
+    *,
+    data_dir: str | Path | None = None,
+    workers: int | None = None,
+    watcher: Any = None,
+) -> Reproduction:
+    """Carry out a plan, or go on where it was stopped.
+
+    Parameters
+    ----------
+    plan : Plan
+    folder : path
+        Gets `pieces/` (what was found for every row tested), `table_nbc` and `table_gef` as .md,
+        .tex and .csv, pictures as .png and .svg, and `summary.json`.
+    data_dir : path, optional
+        Where UCI's files are; see `robustq.datasets.load`.
+    workers : int, optional
+        How many processes; as many as there are cores by default. The result is the same.
+    watcher : optional
+        Is told of the costs to expect, and of the tasks that start and finish.
+
+    Returns
+    -------
+    Reproduction
+    """
+    if workers is not None and not is_count(workers, 1):
+        msg = f"workers must be a whole number from 1, got {workers!r}"
+        raise InputError(msg)
+    start = time.perf_counter()
+    workers, watcher = workers or count_cores(), watcher or _Silence()
+    folder = Path(folder)
+    data = {name: load(name, data_dir, progress=watcher.__class__ is not _Silence) for name in plan.data_sets}
+    contents = {name: digest(item) for name, item in data.items()}
+    make_folder(folder)
+    store = Store(plan, folder, contents)
+    kept = _run_missing(plan, store, data, data_dir, workers, watcher)
+    pieces = {piece: store.read(piece) for piece in plan.pieces()}
+    results = {model: collect(plan, model, pieces) for model in plan.models}
+    tables = {model: found.comparison for model, found in results.items()}
+    summary = summarise(plan, data, results)
+    for model, table in tables.items():
+        _write_table(folder, model, table)
+    _draw(folder, plan, data, results, workers, watcher)
+    write_atomically(folder / "summary.json", json.dumps(summary, indent=1, ensure_ascii=False))
+    seconds = store.read_times()
+    timings = {
+        "wall": time.perf_counter() - start,
+        "pieces": {
+            model: sum(s for piece, s in seconds.items() if piece.model == model)
+            for model in plan.models
+        },
+        "kept": kept,
+        "workers": workers,
+    }
+    return Reproduction(summary, tables, timings)
+
+
+@dataclass(frozen=True)
+class _Run:
+    """A piece to run, with all that a process of its own needs."""
+
+    plan: Plan
+    piece: Piece
+    content: str
+    folder: Path
+    data_dir: str | Path | None
+    cost: float
+
+    def __str__(self) -> str:
+        return str(self.piece)
+
+    def __call__(self) -> float:
+        start = time.perf_counter()
+        data = _load(self.piece.data_set, self.data_dir)
+        table = run_piece(self.plan, self.piece, data)
+        Store(self.plan, self.folder, {self.piece.data_set: self.content}).write(self.piece, table)
+        return time.perf_counter() - start
+
+
+@lru_cache(maxsize=32)
+def _load(name: str, data_dir: str | Path | None) -> DataSet:
+    return load(name, data_dir, download=False)
+
+
+@dataclass(frozen=True, eq=False)
+class _Drawing:
+    """A picture to draw: of one data set and model, or of all."""
+
+    path: Path
+    title: str
+    curves: Any
+    titles: dict[str, str] | None = None
+    cost: float = 1.0
+
+    def __str__(self) -> str:
+        return f"picture {self.path.name}"
+
+    def __call__(self) -> None:
+        for kind, content in render(self._draw()).items():
+            write_atomically(self.path.with_name(f"{self.path.name}.{kind}"), content)
+
+    def _draw(self) -> Figure:
+        if self.titles is None:
+            return draw_curves(self.curves, self.title)
+        return draw_overview(self.curves, self.titles)
+
+
+def _do(task: Any) -> Any:
+    return task()
+
+
+def _run_missing(
+    plan: Plan,
+    store: Store,
+    data: dict[str, DataSet],
+    data_dir: str | Path | None,
+    workers: int,
+    watcher: Watcher,
+) -> int:
+    """Run what is not there yet; return how many pieces were."""
+    missing = store.missing()
+    tasks = [
+        _Run(plan, p, store.contents[p.data_set], store.folder.parent, data_dir, _cost(p, data))
+        for p in missing
+    ]
+    # The longest first, so that no worker is left with one at the end.
+    tasks.sort(key=lambda task: -task.cost)
+    pictures = 1 + len(plan.models) * len(plan.data_sets)
+    watcher.expect(sum(task.cost for task in tasks) + pictures)
+    for task, seconds in work(_do, tasks, workers, watcher):
+        store.note_time(task.piece, seconds)
+    return len(plan.pieces()) - len(missing)
+
+
+def _cost(piece: Piece, data: dict[str, DataSet]) -> float:
+    """Return roughly how long a piece takes, in halves of a second."""
+    item = data[piece.data_set]
+    cells = len(item.y) * item.X.num_columns
+    return (1.0 if piece.model == "gef" else 0.3) * (0.5 + cells / 50_000)
+
+
+def _write_table(folder: Path, model: str, table: Comparison) -> None:
+    content = io.BytesIO()
+    pyarrow.csv.write_csv(table.to_arrow(), content)
+    write_atomically(folder / f"table_{model}.csv", content.getvalue())
+    write_atomically(folder / f"table_{model}.md", table.to_markdown() + "\n")
+    write_atomically(folder / f"table_{model}.tex", table.to_latex() + "\n")
+
+
+def _draw(
+    folder: Path,
+    plan: Plan,
+    data: dict[str, DataSet],
+    results: dict[str, Results],
+    workers: int,
+    watcher: Watcher,
+) -> None:
+    titles = {name: f"{data[name].source.id} {data[name].source.title}" for name in data}
+    curves: dict[str, dict[str, dict[str, list[Curve]]]] = {
+        model: found.curves for model, found in results.items()
+    }
+    tasks = [_Drawing(folder / "overview", "", curves, titles)]
+    for model in results:
+        for name, title in titles.items():
+            drawn = f"{title}: {MODELS[model]}, mean of {_plural(plan.runs)}"
+            tasks.append(_Drawing(folder / figure_name(name, model), drawn, curves[model][name]))
+    for _ in work(_do, tasks, workers, watcher):
+        pass
+
+
+def _plural(runs: int) -> str:
+    return f"{runs} run{'' if runs == 1 else 's'}"

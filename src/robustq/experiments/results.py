@@ -1,0 +1,121 @@
+"""From finished pieces to curves, tables and areas."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy import stats
+
+from robustq.rejection import Comparison, Curve, accuracy_rejection_curve, compare
+
+from .plan import Piece, find_indicator
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import pyarrow as pa
+
+    from .plan import Plan
+
+__all__ = ["Interval", "Results", "collect", "interval"]
+
+CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A mean over runs, and between what it lies with 95 % confidence, as far as runs tell."""
+
+    mean: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, eq=False)
+class Results:
+    """What a plan found for one model.
+
+    Attributes
+    ----------
+    curves : dict of data set to dict of indicator to list of Curve
+        One curve for each run.
+    accuracy : dict of data set to list of float
+        Of all predictions, in each run.
+    possible : dict of data set to float
+        The share of the rows tested that the model gives a probability above zero.
+    rates : tuple of float
+    """
+
+    curves: dict[str, dict[str, list[Curve]]]
+    accuracy: dict[str, list[float]]
+    possible: dict[str, float]
+    rates: tuple[float, ...]
+
+    @property
+    def comparison(self) -> Comparison:
+        """The paper's table."""
+        return compare(self.curves, self.rates)
+
+    def without(self, data_sets: Sequence[str]) -> Results:
+        """Return the results on the other data sets."""
+        return Results(
+            *(
+                {name: kept for name, kept in part.items() if name not in data_sets}
+                for part in (self.curves, self.accuracy, self.possible)
+            ),
+            self.rates,
+        )
+
+    def areas(self, data_set: str) -> dict[str, Interval]:
+        """Return the AU-ARC of each indicator on a data set."""
+        return {
+            name: interval([curve.auc for curve in curves])
+            for name, curves in self.curves[data_set].items()
+        }
+
+    def mean_areas(self) -> dict[str, Interval]:
+        """Return the AU-ARC of each indicator, the mean over the data sets."""
+        first = next(iter(self.curves.values()))
+        return {
+            name: _mean([[c.auc for c in curves[name]] for curves in self.curves.values()])
+            for name in first
+        }
+
+
+def collect(plan: Plan, model: str, pieces: Mapping[Piece, pa.Table]) -> Results:
+    """Return the results of one model."""
+    curves: dict[str, dict[str, list[Curve]]] = {}
+    accuracy: dict[str, list[float]] = {}
+    possible: dict[str, float] = {}
+    for data_set in plan.data_sets:
+        tables = [pieces[Piece(data_set, model, run)] for run in range(plan.runs)]
+        right = [table["correct"].to_numpy() for table in tables]
+        accuracy[data_set] = [float(part.mean()) for part in right]
+        possible[data_set] = float(np.mean([t["possible"].to_numpy().mean() for t in tables]))
+        curves[data_set] = {}
+        for indicator in map(find_indicator, plan.indicators):
+            scores = [indicator.as_trust(table[indicator.name].to_numpy()) for table in tables]
+            curves[data_set][indicator.name] = [
+                accuracy_rejection_curve(correct, score)
+                for correct, score in zip(right, scores, strict=True)
+            ]
+    return Results(curves, accuracy, possible, plan.rates)
+
+
+def interval(values: Sequence[float]) -> Interval:
+    """Return a mean with Student's interval; runs share rows, so it speaks of the splits only."""
+    return _mean([values])
+
+
+def _mean(groups: Sequence[Sequence[float]]) -> Interval:
+    """Return the mean of the means of groups of runs."""
+    runs = len(groups[0])
+    mean = float(np.mean([np.mean(values) for values in groups]))
+    if runs < 2:
+        return Interval(mean, mean, mean)
+    # The groups are independent: their variances add up.
+    error = float(np.sqrt(sum(np.var(v, ddof=1) / runs for v in groups))) / len(groups)
+    reach = error * float(stats.t.ppf((1 + CONFIDENCE) / 2, len(groups) * (runs - 1)))
+    return Interval(mean, mean - reach, mean + reach)

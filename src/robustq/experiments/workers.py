@@ -1,0 +1,107 @@
+"""Processes that work side by side, and end when the one that started them does."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import threading
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from multiprocessing.connection import wait as wait_for_process
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from robustq.exceptions import RobustqError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+__all__ = ["Watcher", "work"]
+
+Task = TypeVar("Task")
+Result = TypeVar("Result")
+
+
+class Watcher(Protocol):
+    """Who is told what is going on."""
+
+    def start(self, task: Any) -> None:
+        """A task begins."""
+
+    def finish(self, task: Any) -> None:
+        """A task is done."""
+
+
+def work(
+    function: Callable[[Task], Result],
+    tasks: Iterable[Task],
+    workers: int,
+    watcher: Watcher,
+) -> Iterator[tuple[Task, Result]]:
+    """Yield the results of tasks as they are done, in any order.
+
+    With one worker, everything happens in this process.
+    """
+    if workers == 1:
+        for task in tasks:
+            watcher.start(task)
+            result = function(task)
+            watcher.finish(task)
+            yield task, result
+        return
+    yield from _work_apart(function, list(tasks), workers, watcher)
+
+
+def _work_apart(
+    function: Callable[[Task], Result], tasks: list[Task], workers: int, watcher: Watcher
+) -> Iterator[tuple[Task, Result]]:
+    # Spawned, not forked: a copy of a process with threads may hang.
+    pool = ProcessPoolExecutor(
+        min(workers, len(tasks) or 1),
+        mp_context=multiprocessing.get_context("spawn"),
+        initializer=_follow_parent,
+    )
+    running: dict[Future[Result], Task] = {}
+    waiting = iter(tasks)
+    try:
+        while True:
+            # No more at once than there are workers: what is handed out is what is running.
+            while len(running) < workers and (task := next(waiting, None)) is not None:
+                watcher.start(task)
+                running[pool.submit(function, task)] = task
+            if not running:
+                break
+            for done in wait(running, return_when=FIRST_COMPLETED).done:
+                task = running.pop(done)
+                result = done.result()
+                watcher.finish(task)
+                yield task, result
+    except BrokenProcessPool as error:
+        msg = (
+            "a worker process was ended from outside, perhaps for lack of memory; start the same "
+            "command again to go on from here, with fewer workers if it happens again"
+        )
+        raise RobustqError(msg) from error
+    finally:
+        _end(pool)
+
+
+def _end(pool: ProcessPoolExecutor) -> None:
+    """End the workers at once; what they had not finished is done again another time."""
+    processes = list((pool._processes or {}).values())  # noqa: SLF001 (no other way to them)
+    pool.shutdown(wait=False, cancel_futures=True)
+    for process in processes:
+        process.kill()
+
+
+def _follow_parent() -> None:
+    """Leave Ctrl-C to the parent, and end when it has ended, however it did."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+
+
+def _end_with(parent: Any) -> None:
+    wait_for_process([parent.sentinel])
+    os._exit(1)
