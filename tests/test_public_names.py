@@ -13,6 +13,7 @@ def test_the_public_names_are_these():
     assert sorted(robustq.__all__) == [
         "Assessment",
         "DomainError",
+        "FileError",
         "GenerativeForestClassifier",
         "GenerativeTreeClassifier",
         "InputError",
@@ -25,6 +26,7 @@ def test_the_public_names_are_these():
         "UnsupportedError",
         "assess",
         "credal_predict",
+        "datasets",
         "indicators",
         "is_robust",
         "perturbations",

@@ -1,9 +1,10 @@
-from . import indicators, perturbations, rejection
+from . import datasets, indicators, perturbations, rejection
 from .classifiers.forest import GenerativeForestClassifier, GenerativeTreeClassifier
 from .classifiers.functions import assess, credal_predict, is_robust, robustness
 from .classifiers.naive_bayes import NaiveBayesClassifier
 from .exceptions import (
     DomainError,
+    FileError,
     InputError,
     NoGuaranteeWarning,
     RobustqError,
@@ -17,6 +18,7 @@ from .selection.selective import SelectiveClassifier
 __all__ = [
     "Assessment",
     "DomainError",
+    "FileError",
     "GenerativeForestClassifier",
     "GenerativeTreeClassifier",
     "InputError",
@@ -29,6 +31,7 @@ __all__ = [
     "UnsupportedError",
     "assess",
     "credal_predict",
+    "datasets",
     "indicators",
     "is_robust",
     "perturbations",

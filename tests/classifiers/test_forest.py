@@ -3,9 +3,7 @@
 import copy
 import itertools
 import json
-import os
 import pickle
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -26,6 +24,7 @@ from robustq import (
     RobustqError,
     UnknownValueWarning,
     UnsupportedError,
+    datasets,
 )
 from robustq.classifiers import base
 from robustq.models import memory
@@ -600,11 +599,9 @@ def test_accuracy_on_numbers_is_on_par_with_a_random_forest():
     assert mean_gap(X, X, y) > -0.01
 
 
-@pytest.mark.skipif("ROBUSTQ_DATA" not in os.environ, reason="needs the UCI files")
 def test_accuracy_on_categories_is_on_par_with_a_random_forest():
-    lines = (Path(os.environ["ROBUSTQ_DATA"]) / "german.data").read_text().split("\n")
-    table = np.array([line.split() for line in lines if line], dtype=object)
-    X, y = table[:, [0, 2, 3, 5, 6, 8, 9, 11, 13, 14, 16, 18, 19]], table[:, -1]
+    german = datasets.load("german", download=False)
+    X, y = np.array([column.to_pylist() for column in german.X.columns], dtype=object).T, german.y
     codes = np.stack([np.unique(column, return_inverse=True)[1] for column in X.T], axis=1)
     assert mean_gap(X, codes, y, splits=40) > -0.01
 

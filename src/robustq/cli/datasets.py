@@ -22,8 +22,9 @@ def list_datasets(
 ) -> None:
     """List the paper's data sets, and where each was found.
 
-    They are looked for in [bold]--data-dir[/bold], in the folder that the environment variable ROBUSTQ_DATA names, in
-    the user's cache, in the package itself; and downloaded from UCI when they are needed.
+    They are looked for in [bold]--data-dir[/bold], in the folder that the environment variable
+    ROBUSTQ_DATA names, in the user's cache, in the package itself; and downloaded from UCI when
+    they are needed.
 
     Example: [bold]robustq datasets --data-dir ~/uci[/bold]
     """
@@ -52,8 +53,8 @@ def list_datasets(
     console.print(table)
     if missing:
         console.print(
-            f"{len(missing)} not here: they are downloaded when needed, or now with --fetch. Without a connection, "
-            f"put UCI's archive ({missing[0].url}, …) or the files in it into a folder and give it "
-            "as --data-dir, or in ROBUSTQ_DATA.",
+            f"{len(missing)} not here: they are downloaded when needed, or now with --fetch. "
+            f"Without a connection, put UCI's archives ({missing[0].url}, …) or the files in them "
+            "into a folder, and give it as --data-dir or in ROBUSTQ_DATA.",
             markup=False,
         )

@@ -61,11 +61,14 @@ def _options(
     ),
     debug: bool = typer.Option(False, DEBUG, help="Show the whole traceback of an error."),
 ) -> None:
-    """How far can a classifier be wrong before its prediction changes?"""
+    """Tell how far a classifier can be wrong before its prediction changes."""
 
 
 def main() -> None:
-    """Run the command; leave with 0 if all went well, 2 if something given was wrong, 130 if interrupted."""
+    """Run the command.
+
+    It leaves with 0 if all went well, 2 if something given was wrong, 130 if interrupted.
+    """
     # Ended from outside: clean up on the way out, as for Ctrl-C.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     try:
@@ -101,4 +104,4 @@ def _debug_first(arguments: list[str]) -> list[str]:
 def _explain(context: Any, error: Exception, text: str) -> None:
     if context.params.get("debug"):
         raise error
-    typer.echo(f"Error: {text[:1].upper()}{text[1:]}", err=True)
+    typer.echo(f"Error: {text}", err=True)

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from robustq.exceptions import InputError
+
 from .consoles import make_console, split_list
 
 if TYPE_CHECKING:
@@ -18,6 +20,13 @@ if TYPE_CHECKING:
 __all__ = ["reproduce"]
 
 QUICK_RUNS = 3
+OPTIONS = {
+    "runs": "--runs",
+    "seed": "--seed",
+    "leaf_smoothing": "--smoothing",
+    "nbc_smoothing": "--nbc-smoothing",
+    "max_depth": "--max-depth",
+}
 
 
 def reproduce(
@@ -93,9 +102,15 @@ def reproduce(
 def _make_plan(given: dict[str, Any], smoothing: float, nbc: Any, depth: Any, seed: int) -> Plan:
     from robustq.experiments import Plan  # noqa: PLC0415 (slow to import)
 
-    return Plan(
-        **given, leaf_smoothing=smoothing, nbc_smoothing=nbc, max_depth=depth, seed=seed
-    )
+    try:
+        return Plan(
+            **given, leaf_smoothing=smoothing, nbc_smoothing=nbc, max_depth=depth, seed=seed
+        )
+    except InputError as error:
+        # In the words of the command.
+        name, _, rest = str(error).partition(" ")
+        msg = f"{OPTIONS.get(name, name)} {rest}"
+        raise InputError(msg) from error
 
 
 def _at_hand(data_dir: Path | None) -> tuple[str, ...]:

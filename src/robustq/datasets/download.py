@@ -56,7 +56,9 @@ def fetch(source: Source, folder: Path, *, progress: bool = False) -> Path:
         )
         raise FileError(msg) from error
     except (requests.RequestException, OSError) as error:
-        msg = f"{source.name} could not be fetched ({_explain(error)}). By hand: {how_to_get(source)}"
+        msg = (
+            f"{source.name} could not be fetched ({_explain(error)}). By hand: {how_to_get(source)}"
+        )
         raise FileError(msg) from error
     try:
         open_archive(source, archive)

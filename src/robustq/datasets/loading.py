@@ -104,7 +104,9 @@ def load(
             f"{source.rows:,} were expected: take the files in {source.url}"
         )
         raise InputError(msg)
-    return DataSet(source, _as_table(source, ordered), _as_labels(ordered), _split(source), str(place))
+    return DataSet(
+        source, _as_table(source, ordered), _as_labels(ordered), _split(source), str(place)
+    )
 
 
 def _read(source: Source, place: Place) -> list[Record]:

@@ -234,7 +234,8 @@ SOURCES: dict[str, Source] = {
             delimiter=",",
             header=True,
             meanings={1: "0 or 1", 2: "2 or 3", 3: "4 or more"},
-            note="Age is constant and dropped; negative codes (−1 refused, −2 not asked) are values",
+            note="Age is constant and dropped; negative codes (−1 refused, −2 not asked) are "
+            "values",
         ),
         Source(
             id="D7",
@@ -272,7 +273,8 @@ SOURCES: dict[str, Source] = {
             title="SPECT Heart",
             number=95,
             archive="spect+heart.zip",
-            citation="Cios, K., Kurgan, L. & Goodenday, L. (2001). SPECT Heart. doi:10.24432/C5P304",
+            citation="Cios, K., Kurgan, L. & Goodenday, L. (2001). SPECT Heart. "
+            "doi:10.24432/C5P304",
             files={"SPECT.train": 80, "SPECT.test": 187},
             columns=SPECT,
             features=_without(SPECT, "diagnosis"),

@@ -24,7 +24,7 @@ from .plan import MODELS, Piece, Plan
 from .results import Results, collect
 from .store import Store
 from .summary import figure_name, summarise
-from .workers import Watcher, work
+from .workers import Silence, Watcher, work
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -53,26 +53,13 @@ class Reproduction:
     timings: dict[str, Any]
 
 
-class _Silence:
-    """A watcher that says nothing."""
-
-    def expect(self, cost: float) -> None:
-        pass
-
-    def start(self, task: Any) -> None:
-        pass
-
-    def finish(self, task: Any) -> None:
-        pass
-
-
 def reproduce(
     plan: Plan,
     folder: str | Path,
     *,
     data_dir: str | Path | None = None,
     workers: int | None = None,
-    watcher: Any = None,
+    watcher: Watcher | None = None,
 ) -> Reproduction:
     """Carry out a plan, or go on where it was stopped.
 
@@ -86,7 +73,7 @@ def reproduce(
         Where UCI's files are; see `robustq.datasets.load`.
     workers : int, optional
         How many processes; as many as there are cores by default. The result is the same.
-    watcher : optional
+    watcher : Watcher, optional
         Is told of the costs to expect, and of the tasks that start and finish.
 
     Returns
@@ -97,9 +84,9 @@ def reproduce(
         msg = f"workers must be a whole number from 1, got {workers!r}"
         raise InputError(msg)
     start = time.perf_counter()
-    workers, watcher = workers or count_cores(), watcher or _Silence()
+    workers, watcher, shown = workers or count_cores(), watcher or Silence(), watcher is not None
     folder = Path(folder)
-    data = {name: load(name, data_dir, progress=watcher.__class__ is not _Silence) for name in plan.data_sets}
+    data = {name: load(name, data_dir, progress=shown) for name in plan.data_sets}
     contents = {name: digest(item) for name, item in data.items()}
     make_folder(folder)
     store = Store(plan, folder, contents)

@@ -60,11 +60,11 @@ class Results:
 
     def without(self, data_sets: Sequence[str]) -> Results:
         """Return the results on the other data sets."""
+        names = [name for name in self.curves if name not in data_sets]
         return Results(
-            *(
-                {name: kept for name, kept in part.items() if name not in data_sets}
-                for part in (self.curves, self.accuracy, self.possible)
-            ),
+            {name: self.curves[name] for name in names},
+            {name: self.accuracy[name] for name in names},
+            {name: self.possible[name] for name in names},
             self.rates,
         )
 

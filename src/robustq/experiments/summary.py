@@ -43,7 +43,9 @@ def summarise(
         "confidence": CONFIDENCE,
         "indicators": {i.name: i.meaning for i in map(find_indicator, plan.indicators)},
         "data_sets": [_describe(plan, item) for item in data.values()],
-        "models": {model: _describe_results(found, model, data) for model, found in results.items()},
+        "models": {
+            model: _describe_results(found, model, data) for model, found in results.items()
+        },
         "findings": [finding._asdict() for finding in judge(tables)],
         "figures": {
             "overview": "overview",

@@ -16,7 +16,7 @@ from robustq.exceptions import RobustqError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-__all__ = ["Watcher", "work"]
+__all__ = ["Silence", "Watcher", "work"]
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
@@ -25,11 +25,27 @@ Result = TypeVar("Result")
 class Watcher(Protocol):
     """Who is told what is going on."""
 
+    def expect(self, cost: float) -> None:
+        """Hear how much there is to do."""
+
     def start(self, task: Any) -> None:
-        """A task begins."""
+        """Hear that a task begins."""
 
     def finish(self, task: Any) -> None:
-        """A task is done."""
+        """Hear that a task is done."""
+
+
+class Silence:
+    """Who does not listen."""
+
+    def expect(self, cost: float) -> None:
+        """Ignore it."""
+
+    def start(self, task: Any) -> None:
+        """Ignore it."""
+
+    def finish(self, task: Any) -> None:
+        """Ignore it."""
 
 
 def work(

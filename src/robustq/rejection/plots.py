@@ -215,6 +215,7 @@ def _new_pair() -> tuple[Axes, Axes]:
 
 
 def tidy_axes(axes: Axes, title: str | None) -> None:
+    """Take away what distracts, and give a title."""
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
     axes.grid(visible=True, color="#dddddd", lw=0.6)

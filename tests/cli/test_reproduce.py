@@ -1,0 +1,75 @@
+"""`robustq reproduce` and `robustq datasets`, as a user runs them."""
+
+import json
+
+import pytest
+
+from tests.cli.commands import run
+
+QUIET = {"ROBUSTQ_DATA": ""}
+
+
+@pytest.fixture(scope="module")
+def nowhere(tmp_path_factory):
+    """An environment in which nothing but the package has data."""
+    return QUIET | {"XDG_CACHE_HOME": str(tmp_path_factory.mktemp("cache"))}
+
+
+def test_data_sets_are_listed_with_their_places(nowhere):
+    done = run("datasets", env=nowhere)
+    assert done.returncode == 0
+    lines = {
+        line.split()[0]: line for line in done.stdout.splitlines() if line.strip().startswith("D")
+    }
+    assert len(lines) == 11
+    assert lines["D5"].split()[:5] == ["D5", "german", "1000", "2", "13"]
+    assert "the package" in lines["D5"]
+    assert "at UCI" in lines["D1"]
+    assert "8 not here" in done.stdout
+
+
+def test_a_quick_reproduction_uses_what_is_at_hand(nowhere, tmp_path):
+    done = run(
+        *("reproduce", "--quick", "-o", tmp_path / "out", "--indicators", "r_tv,u_max"),
+        *("--runs", 1, "--models", "nbc", "--workers", 1),
+        env=nowhere,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "Naive Bayes" in done.stdout
+    assert "AU-ARC" in done.stdout
+    assert done.stderr == ""  # no terminal, no progress
+    assert (tmp_path / "out" / "report.html").is_file()
+    summary = json.loads((tmp_path / "out" / "summary.json").read_text())
+    assert [data["name"] for data in summary["data_sets"]] == [
+        *("australian", "breast-cancer-wisconsin", "german")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--datasets", "germany"), "did you mean 'german'"),
+        (("--models", "svm"), "unknown model 'svm'"),
+        (("--indicators", "r_x"), "unknown indicator 'r_x'"),
+        (("--runs", "0"), "--runs must be a whole number from 1"),
+        (("--runs", "many"), "integer"),
+        (("--smoothing", "-1"), "--smoothing must be"),
+        (("--nbc-smoothing", "no"), "neither a number nor cv"),
+        (("--max-depth", "deep"), "neither a number nor none"),
+        (("--workers", "0"), "workers must be"),
+        (("--data-dir", "/nowhere/at/all"), "is not a folder"),
+    ],
+)
+def test_wrong_use_is_explained_and_writes_nothing(nowhere, tmp_path, arguments, message):
+    done = run("reproduce", "--quick", "-o", tmp_path / "out", *arguments, env=nowhere)
+    assert done.returncode == 2
+    assert message in " ".join(done.stderr.replace("│", " ").split())
+    assert "Traceback" not in done.stderr
+    assert not (tmp_path / "out").exists()
+
+
+def test_debug_shows_the_traceback(nowhere, tmp_path):
+    done = run("reproduce", "--datasets", "germany", "--debug", "-o", tmp_path, env=nowhere)
+    assert done.returncode != 0
+    assert "Traceback" in done.stderr
+    assert "UnknownNameError" in done.stderr

@@ -1,0 +1,77 @@
+"""A plan is data, and says what is wrong with it."""
+
+import pytest
+
+from robustq.exceptions import InputError, UnknownNameError
+from robustq.experiments import Piece, Plan
+
+
+def test_the_defaults_are_the_papers():
+    plan = Plan()
+    assert len(plan.data_sets) == 11
+    assert len(plan.indicators) == 9
+    assert len(plan.pieces()) == 11 * 10 * 2
+    assert (plan.test_share, plan.most_tests, plan.trees, plan.bootstrap_models) == (
+        0.4,
+        500,
+        25,
+        10,
+    )
+    assert (plan.nbc_smoothing, plan.leaf_smoothing) == ("cv", 0.0)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"runs": 0}, "runs must be"),
+        ({"runs": 1.5}, "runs must be"),
+        ({"seed": -1}, "seed must be"),
+        ({"data_sets": ()}, "there must be data sets"),
+        ({"data_sets": ("german", "D5")}, "german again"),
+        ({"models": ("svm",)}, "unknown model 'svm'; known are nbc, gef"),
+        ({"models": ("gef", "forest")}, "gef again"),
+        ({"indicators": ("r_tv", "r_tv")}, "r_tv again"),
+        ({"indicators": ("nowhere:Ball",)}, "nowhere:Ball cannot be imported"),
+        ({"rates": (0.5, 0.1)}, "ascends"),
+        ({"leaf_smoothing": -1.0}, "leaf_smoothing must be"),
+        ({"leaf_smoothing": float("nan")}, "leaf_smoothing must be"),
+        ({"nbc_smoothing": "guess"}, "nbc_smoothing must be"),
+        ({"test_share": 1.0}, "test_share must be"),
+        ({"max_depth": 0}, "max_depth must be"),
+        ({"trees": 0}, "trees must be"),
+        ({"bootstrap_models": 0}, "bootstrap_models must be"),
+        ({"most_tests": 0}, "most_tests must be"),
+    ],
+)
+def test_wrong_plans_are_refused(given, message):
+    with pytest.raises(InputError, match=message):
+        Plan(**given)
+
+
+def test_unknown_names_get_a_hint():
+    with pytest.raises(UnknownNameError, match="did you mean 'german'"):
+        Plan(data_sets=("germany",))
+    with pytest.raises(UnknownNameError, match="unknown indicator"):
+        Plan(indicators=("r_tvv",))
+
+
+def test_a_fingerprint_tells_all_that_decides_the_result():
+    plan, piece = Plan(), Piece("german", "nbc", 0)
+    known = plan.fingerprint(piece, "content")
+    assert known == Plan(runs=3, data_sets=("german",), models=("nbc",)).fingerprint(
+        piece, "content"
+    )
+    # What only forests use does not matter to naive Bayes.
+    assert known == Plan(leaf_smoothing=1.0, trees=3, max_depth=2).fingerprint(piece, "content")
+    others = [
+        plan.fingerprint(piece, "other content"),
+        plan.fingerprint(Piece("german", "nbc", 1), "content"),
+        plan.fingerprint(Piece("german", "gef", 0), "content"),
+        plan.fingerprint(Piece("bank", "nbc", 0), "content"),
+        Plan(seed=1).fingerprint(piece, "content"),
+        Plan(nbc_smoothing=1.0).fingerprint(piece, "content"),
+        Plan(indicators=("r_tv",)).fingerprint(piece, "content"),
+        Plan(most_tests=10).fingerprint(piece, "content"),
+        Plan(bootstrap_models=3).fingerprint(piece, "content"),
+    ]
+    assert len({known, *others}) == len(others) + 1

@@ -1,0 +1,269 @@
+"""An experiment gives the same, however it is carried out, and stands in files people can read."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pyarrow.csv
+import pyarrow.parquet as pq
+import pytest
+
+from robustq import datasets, indicators, rejection
+from robustq.exceptions import FileError, InputError, RobustqError
+from robustq.experiments import Piece, Plan, pieces, reproduce
+from robustq.experiments.results import interval
+from robustq.experiments.store import Store
+from robustq.experiments.workers import Silence, work
+from tests.folders import UCI, needs_uci
+
+SMALL = Plan(
+    data_sets=("german", "breast-cancer-wisconsin"),
+    runs=2,
+    trees=3,
+    bootstrap_models=2,
+    most_tests=60,
+)
+NAMES = ("r_epsilon", "r_tv", "r_chi2", "u_marg", "u_max", "u_H", "u_t", "u_a", "u_e")
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("done")
+    return reproduce(SMALL, folder, workers=1), folder
+
+
+def read_files(folder):
+    """Return the content of every file whose bytes must be the same every time."""
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file() and path.name != "seconds.jsonl"
+    }
+
+
+def test_all_files_are_there(done):
+    _, folder = done
+    names = {path.name for path in folder.iterdir()}
+    tables = {f"table_{m}.{kind}" for m in ("nbc", "gef") for kind in ("md", "tex", "csv")}
+    curves = {
+        f"curves_{m}_{d}.{kind}"
+        for m in ("nbc", "gef")
+        for d in SMALL.data_sets
+        for kind in ("png", "svg")
+    }
+    assert names == tables | curves | {"overview.png", "overview.svg", "summary.json", "pieces"}
+    assert len(list((folder / "pieces").glob("*.parquet"))) == 2 * 2 * 2
+
+
+def test_two_workers_give_the_same_bytes(done, tmp_path):
+    _, folder = done
+    reproduce(SMALL, tmp_path, workers=2)
+    assert read_files(tmp_path) == read_files(folder)
+
+
+def test_a_second_start_finds_everything_and_changes_nothing(done):
+    _, folder = done
+    before = read_files(folder)
+    again = reproduce(SMALL, folder, workers=1)
+    assert again.timings["kept"] == 8
+    assert read_files(folder) == before
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="needs Linux' list of processes")
+def test_killed_and_started_again_it_ends_with_the_same_bytes(done, tmp_path):
+    _, folder = done
+    script = (
+        "from robustq.experiments import reproduce\n"
+        "from tests.experiments.test_reproduction import SMALL\n"
+        "if __name__ == '__main__':\n"
+        f"    reproduce(SMALL, {str(tmp_path / 'out')!r}, workers=2)\n"
+    )
+    file = tmp_path / "script.py"
+    file.write_text(script)
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    process = subprocess.Popen([sys.executable, str(file)], env=environment)  # noqa: S603
+    kept = tmp_path / "out" / "pieces"
+    deadline = time.monotonic() + 300
+    while len(list(kept.glob("*.parquet"))) < 3:
+        assert process.poll() is None, "it ended before it could be killed"
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    workers = children(process)
+    assert len(workers) >= 2
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    workers_end(workers)
+    found = len(list(kept.glob("*.parquet")))
+    assert not (tmp_path / "out" / "summary.json").exists()
+    again = reproduce(SMALL, tmp_path / "out", workers=1)
+    assert 3 <= again.timings["kept"] == found < 8
+    left = read_files(tmp_path / "out")
+    # What was being written when it was killed stays, hidden, and nobody takes it for a result.
+    whole = {name: content for name, content in left.items() if not name.endswith(".part")}
+    assert whole == read_files(folder)
+
+
+def children(process):
+    listed = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text()
+    return [Path(f"/proc/{pid}") for pid in listed.split()]
+
+
+def workers_end(workers):
+    """Wait until processes are gone."""
+    for _ in range(200):
+        if not any(folder.exists() for folder in workers):
+            return
+        time.sleep(0.1)
+    pytest.fail("the workers outlive the process that started them")
+
+
+def test_more_runs_keep_the_ones_there_are(tmp_path):
+    one = Plan(**(SMALL.to_dict() | {"runs": 1, "data_sets": ["german"]}))
+    reproduce(one, tmp_path, workers=1)
+    two = Plan(**(SMALL.to_dict() | {"data_sets": ["german"]}))
+    assert reproduce(two, tmp_path, workers=1).timings["kept"] == 2
+
+
+def test_rows_are_kept_with_all_that_was_said_about_them(done):
+    _, folder = done
+    data = datasets.load("german")
+    table = pq.read_table(next((folder / "pieces").glob("german-gef-01-*.parquet")))
+    assert table.column_names == ["row", "truth", "prediction", "correct", "possible", *NAMES]
+    rows = table["row"].to_numpy()
+    assert len(set(rows.tolist())) == 60
+    assert table["truth"].to_numpy().tolist() == data.y[rows].tolist()
+    correct = table["truth"].to_numpy() == table["prediction"].to_numpy()
+    assert correct.tolist() == table["correct"].to_numpy().tolist()
+
+
+def test_the_table_is_that_of_the_pieces(done):
+    found, folder = done
+    areas = []
+    for data_set in SMALL.data_sets:
+        tables = [pq.read_table(p) for p in (folder / "pieces").glob(f"{data_set}-nbc-*.parquet")]
+        runs = [(t["correct"].to_numpy(), -t["u_max"].to_numpy()) for t in tables]
+        areas.append(np.mean([rejection.auc(*run) for run in runs]))
+    table = pyarrow.csv.read_csv(folder / "table_nbc.csv")
+    assert table["u_max"].to_pylist()[-1] == pytest.approx(np.mean(areas), abs=1e-12)
+    summary = json.loads((folder / "summary.json").read_text())
+    assert summary == json.loads(json.dumps(found.summary))
+    assert summary["models"]["nbc"]["table"]["mean"][-1][4] == pytest.approx(np.mean(areas))
+    assert "**" in (folder / "table_gef.md").read_text()
+    assert r"\toprule" in (folder / "table_gef.tex").read_text()
+
+
+def test_both_models_are_tested_on_the_same_rows():
+    data = datasets.load("german")
+    first, second = (pieces.split(Plan(), Piece("german", m, 3), data) for m in ("nbc", "gef"))
+    assert all((a == b).all() for a, b in zip(first, second, strict=True))
+    train, test = first
+    assert len(test) == 400
+    assert sorted([*train, *test]) == list(range(1000))
+    other = pieces.split(Plan(), Piece("german", "nbc", 4), data)
+    assert other[1].tolist() != test.tolist()
+    assert len(pieces.split(Plan(most_tests=10), Piece("german", "nbc", 0), data)[1]) == 10
+
+
+@needs_uci
+def test_a_split_of_its_own_is_used_and_said(tmp_path):
+    plan = Plan(data_sets=("spect",), models=("nbc",), runs=2, indicators=("r_tv", "u_t"))
+    found = reproduce(plan, tmp_path, data_dir=UCI, workers=1)
+    tables = [pq.read_table(path) for path in sorted((tmp_path / "pieces").glob("*.parquet"))]
+    assert [table["row"].to_pylist() for table in tables] == [list(range(80, 267))] * 2
+    assert tables[0]["r_tv"].equals(tables[1]["r_tv"])
+    assert not tables[0]["u_t"].equals(tables[1]["u_t"])
+    (data,) = found.summary["data_sets"]
+    assert data["own_split"]
+    assert (data["rows"], data["paper_rows"], data["differs"]) == (267, 428, True)
+
+
+def test_any_ball_can_be_an_indicator(tmp_path, monkeypatch):
+    (tmp_path / "my_balls.py").write_text(
+        "from robustq.perturbations import TotalVariation\n"
+        "class Mine(TotalVariation):\n    name = 'mine'\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    names = ("my_balls:Mine", "r_tv", "r_kl")
+    plan = Plan(data_sets=("german",), models=("nbc",), runs=1, most_tests=20, indicators=names)
+    found = reproduce(plan, tmp_path / "out", workers=2)
+    assert found.tables["nbc"].names == ("r_mine", "r_tv", "r_kl")
+    table = pq.read_table(next((tmp_path / "out" / "pieces").glob("*.parquet")))
+    np.testing.assert_allclose(table["r_mine"].to_numpy(), table["r_tv"].to_numpy(), rtol=1e-9)
+
+
+def test_a_damaged_piece_is_run_again(tmp_path):
+    plan = Plan(data_sets=("german",), models=("nbc",), runs=1, indicators=("u_max",))
+    reproduce(plan, tmp_path, workers=1)
+    before = read_files(tmp_path)
+    piece = next((tmp_path / "pieces").glob("*.parquet"))
+    piece.write_bytes(piece.read_bytes()[:100])
+    (tmp_path / "pieces" / "seconds.jsonl").write_text('{"piece": "german')
+    assert reproduce(plan, tmp_path, workers=1).timings["kept"] == 0
+    assert read_files(tmp_path) == before
+
+
+def test_a_file_in_the_way_is_explained(tmp_path):
+    (tmp_path / "results").write_text("mine")
+    with pytest.raises(FileError, match="results"):
+        reproduce(Plan(data_sets=("german",), runs=1), tmp_path / "results", workers=1)
+    assert (tmp_path / "results").read_text() == "mine"
+
+
+@pytest.mark.parametrize("workers", [0, -1, 1.5, "two"])
+def test_a_wrong_number_of_workers_is_refused(tmp_path, workers):
+    with pytest.raises(InputError, match="workers must be"):
+        reproduce(SMALL, tmp_path / "out", workers=workers)
+    assert not (tmp_path / "out").exists()
+
+
+def end_process(_):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_a_worker_that_is_killed_is_explained():
+    with pytest.raises(RobustqError, match="ended from outside"):
+        list(work(end_process, [1, 2], 2, Silence()))
+
+
+def refuse(_):
+    msg = "no"
+    raise InputError(msg)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_errors_of_workers_come_through(workers):
+    with pytest.raises(InputError, match="no"):
+        list(work(refuse, [1, 2, 3], workers, Silence()))
+
+
+def test_intervals_are_students():
+    values = [0.5, 0.6, 0.7]
+    found = interval(values)
+    # t with two degrees of freedom at 97.5 %: 4.3027.
+    assert found.mean == pytest.approx(0.6)
+    assert found.high - found.mean == pytest.approx(4.30265 * 0.1 / np.sqrt(3), rel=1e-5)
+    assert interval([0.5]).low == interval([0.5]).high == 0.5
+
+
+def test_scores_are_as_the_literature_has_them(done):
+    _, folder = done
+    for path in (folder / "pieces").glob("*.parquet"):
+        table = pq.read_table(path)
+        u_max, margin = table["u_max"].to_numpy(), table["u_marg"].to_numpy()
+        assert (u_max >= 0).all()
+        np.testing.assert_allclose(margin, 1 - 2 * u_max, atol=1e-9)
+        assert indicators.get("u_max").higher == "doubted"
+
+
+def test_stores_of_other_plans_do_not_mix(tmp_path):
+    contents = {"german": "x"}
+    first = Store(Plan(data_sets=("german",)), tmp_path, contents)
+    second = Store(Plan(data_sets=("german",), seed=1), tmp_path, contents)
+    piece = Piece("german", "nbc", 0)
+    assert first.path(piece) != second.path(piece)
+    assert first.path(piece).parent == second.path(piece).parent
