@@ -29,6 +29,7 @@ def test_the_public_names_are_these():
         "datasets",
         "indicators",
         "is_robust",
+        "load",
         "perturbations",
         "rejection",
         "robustness",

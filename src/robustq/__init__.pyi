@@ -1,6 +1,7 @@
 from . import datasets, indicators, perturbations, rejection
 from .classifiers.forest import GenerativeForestClassifier, GenerativeTreeClassifier
 from .classifiers.functions import assess, credal_predict, is_robust, robustness
+from .classifiers.model_files import load
 from .classifiers.naive_bayes import NaiveBayesClassifier
 from .exceptions import (
     DomainError,
@@ -34,6 +35,7 @@ __all__ = [
     "datasets",
     "indicators",
     "is_robust",
+    "load",
     "perturbations",
     "rejection",
     "robustness",

@@ -5,12 +5,14 @@ from __future__ import annotations
 import itertools
 import warnings
 from abc import ABC, abstractmethod
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import NotFittedError as SklearnNotFittedError
 
+from robustq import __version__
 from robustq.blocks import for_each_block
 from robustq.exceptions import InputError, RobustqError, UnknownValueWarning
 from robustq.perturbations import Perturbation, get
@@ -20,6 +22,7 @@ from robustq.tables import UNKNOWN, Encoding, Rows, Table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from pathlib import Path
 
     from numpy.typing import ArrayLike
 
@@ -54,6 +57,8 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):
     n_features_in_ : int
     feature_names_in_ : ndarray of str
         Only where the table had names.
+    training_ : dict
+        The number of rows, the date and the version of robustq; see `save`.
     encoding_ : Encoding
         How columns are understood: categories, or bins of numbers.
     """
@@ -63,6 +68,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):
     numeric: Sequence[str | int] | None
     classes_: np.ndarray[Any, Any]
     encoding_: Encoding
+    training_: dict[str, Any]
 
     # What a family gives
 
@@ -197,7 +203,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):
         if len(set(names)) < len(names):
             msg = f"each perturbation can be named once, got {', '.join(names)}"
             raise InputError(msg)
-        found = self._quantify_table(X, balls)
+        found = self.quantify(X, balls)
         return Assessment(
             prediction=self.classes_[found.prediction],
             probability=found.probability,
@@ -209,7 +215,31 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):
             },
         )
 
-    def _quantify_table(self, X: Any, balls: Sequence[Perturbation]) -> Quantified:
+    def save(self, path: str | Path) -> None:
+        """Write the fitted model to a file, which `robustq.load` reads.
+
+        The file holds data only: nothing in it can run. It appears when it is complete.
+
+        Parameters
+        ----------
+        path : path
+        """
+        from .model_files import save  # noqa: PLC0415 (it knows all classifiers)
+
+        save(self, path)
+
+    def quantify(self, X: Any, balls: Sequence[Perturbation]) -> Quantified:
+        """Return what `assess` tells, with the positions of classes instead of labels.
+
+        Parameters
+        ----------
+        X : frame or array of shape (rows, features)
+        balls : sequence of Perturbation
+
+        Returns
+        -------
+        Quantified
+        """
         table = self._arrange(X)
         found = Quantified.empty(len(balls), table.rows)
 
@@ -322,6 +352,14 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):
             categorical=() if self.categorical is None else self.categorical,
             numeric=() if self.numeric is None else self.numeric,
         )
+
+    def _note_training(self, rows: int) -> None:
+        """Keep what a model file tells about the training."""
+        self.training_ = {
+            "rows": rows,
+            "date": datetime.now(UTC).isoformat(timespec="seconds"),
+            "robustq": __version__,
+        }
 
     def _set_encoding(self, encoding: Encoding, classes: np.ndarray[Any, Any]) -> None:
         self.classes_ = classes

@@ -183,6 +183,7 @@ class GenerativeForestClassifier(GenerativeClassifier):
             seeds,
             self._threads(),
         )
+        self._note_training(table.rows)
         self._set_model(model, encoding, classes)
         return self
 
@@ -228,6 +229,7 @@ class GenerativeForestClassifier(GenerativeClassifier):
             len(classes),
             classifier._features(encoding),
         )
+        classifier._note_training(table.rows)
         classifier._set_model(model, encoding, classes)
         return classifier
 

@@ -120,6 +120,7 @@ class NaiveBayesClassifier(GenerativeClassifier):
             smoothing = choose_smoothing(codes, labels, weights, counts, prior, self._rng())
         else:
             smoothing = float(self.smoothing)
+        self._note_training(table.rows)
         return self._keep(encoding, classes, counts, smoothing, prior)
 
     def partial_fit(
@@ -173,6 +174,7 @@ class NaiveBayesClassifier(GenerativeClassifier):
         counts = Counts.of(codes, labels, weights, encoding.sizes, len(known))
         if not first:
             counts = self.counts_.resize(encoding.sizes) + counts
+        self._note_training(table.rows + (0 if first else self.training_["rows"]))
         return self._keep(encoding, known, counts, float(self.smoothing), prior)
 
     def to_dict(self) -> dict[str, Any]:

@@ -1,0 +1,412 @@
+"""A model file gives back the same model, or an error; whatever is in it."""
+
+import json
+import struct
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from safetensors.numpy import load_file, save_file
+
+import robustq
+from robustq import (
+    FileError,
+    GenerativeForestClassifier,
+    GenerativeTreeClassifier,
+    InputError,
+    NaiveBayesClassifier,
+    RobustqError,
+)
+from robustq.classifiers import model_files
+from robustq.classifiers.base import NotFittedError
+
+ROWS = 300
+MUTANTS = 12_000
+
+
+def make_frame(seed=0):
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame(
+        {
+            "few": rng.choice(["a", "b", "c"], ROWS),
+            "many": rng.integers(0, 90, ROWS),
+            "number": rng.normal(size=ROWS),
+            "flag": rng.random(ROWS) < 0.5,
+            "constant": ["same"] * ROWS,
+        }
+    )
+    y = np.where(frame.number + frame.flag + rng.normal(size=ROWS) > 0.7, "yes", "no")
+    return frame, y
+
+
+FRAME, Y = make_frame()
+MODELS = {
+    "naive_bayes": NaiveBayesClassifier(smoothing="cv", handle_unknown="error"),
+    "forest": GenerativeForestClassifier(4, random_state=0),
+    "likelihood": GenerativeForestClassifier(3, smoothing=0.0, max_depth=None, random_state=1),
+    "tree": GenerativeTreeClassifier(max_depth=4),
+}
+
+
+@pytest.fixture(scope="module", params=MODELS)
+def fitted(request):
+    return MODELS[request.param].fit(FRAME, Y)
+
+
+def ask(model, frame=FRAME):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assessment = model.assess(frame.head(40))
+        return [
+            model.predict_proba(frame.head(40)),
+            assessment.prediction,
+            *assessment.robustness.values(),
+        ]
+
+
+def same(first, second):
+    return all(np.array_equal(a, b) for a, b in zip(first, second, strict=True))
+
+
+def test_a_saved_model_says_the_same(fitted, tmp_path):
+    path = tmp_path / "model"
+    fitted.save(path)
+    loaded = robustq.load(path)
+    assert type(loaded) is type(fitted)
+    assert loaded.get_params() == fitted.get_params()
+    assert loaded.training_ == fitted.training_
+    assert loaded.classes_.dtype == fitted.classes_.dtype
+    assert same(ask(loaded), ask(fitted))
+    assert loaded.to_dict() == fitted.to_dict()
+    assert [file.name for file in tmp_path.iterdir()] == ["model"]
+
+
+def test_saving_what_was_loaded_gives_the_same_bytes(fitted, tmp_path):
+    first, second = tmp_path / "first", tmp_path / "second"
+    fitted.save(first)
+    robustq.load(first).save(second)
+    assert first.read_bytes() == second.read_bytes()
+
+
+def test_training_facts_are_kept(tmp_path):
+    model = NaiveBayesClassifier(smoothing="cv").fit(FRAME, Y)
+    model.save(tmp_path / "m")
+    loaded = robustq.load(tmp_path / "m")
+    assert loaded.training_["rows"] == ROWS
+    assert loaded.training_["robustq"] == robustq.__version__
+    assert loaded.training_["date"].startswith("20")
+    assert loaded.smoothing_ == model.smoothing_
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        np.array([0, 1], dtype=np.int8),
+        np.array([0, 1], dtype=np.int64),
+        np.array([1.0, 2.0]),
+        np.array([False, True]),
+        np.array(["é", "日本"]),
+        np.array(["a", "b"], dtype=object),
+    ],
+    ids=lambda labels: str(labels.dtype),
+)
+def test_labels_keep_their_type(labels, tmp_path):
+    model = NaiveBayesClassifier().fit([["x"], ["y"]], labels)
+    model.save(tmp_path / "m")
+    loaded = robustq.load(tmp_path / "m")
+    assert loaded.classes_.dtype.kind == labels.dtype.kind
+    assert loaded.predict([["x"]]).tolist() == labels[:1].tolist()
+
+
+def test_large_arrays_are_mapped_not_read(tmp_path):
+    model = GenerativeForestClassifier(3, random_state=0).fit(FRAME, Y)
+    model.save(tmp_path / "m")
+    probs = robustq.load(tmp_path / "m").model_.entry_probs
+    while isinstance(probs, np.ndarray) and not isinstance(probs, np.memmap):
+        probs = probs.base
+    assert isinstance(probs, np.memmap)
+
+
+def test_documents_are_loaded_too(fitted, tmp_path):
+    path = tmp_path / "model.json"
+    path.write_text(json.dumps(fitted.to_dict()))
+    assert robustq.load(path).to_dict() == fitted.to_dict()
+
+
+def test_a_model_that_is_not_fitted_is_not_saved(tmp_path):
+    with pytest.raises(NotFittedError):
+        NaiveBayesClassifier().save(tmp_path / "m")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_place_that_refuses_is_explained(tmp_path):
+    model = NaiveBayesClassifier().fit([["x"], ["y"]], [0, 1])
+    with pytest.raises(FileError, match="cannot be written"):
+        model.save(tmp_path / "nowhere" / "m")
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(FileError, match="cannot be written"):
+        model.save(tmp_path / "folder")
+    assert [path.name for path in tmp_path.iterdir()] == ["folder"]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"x",
+        b"\x00" * 100,
+        b"\xff" * 100,
+        b"PAR1" + b"\x00" * 100,
+        b"{}",
+        b"[1, 2]",
+        b'{"format": "robustq-model"',
+        b"{" * 100_000,
+        b'{"format": "robustq-model", "version": 1, "kind": "naive_bayes", "classes": [NaN]}',
+        struct.pack("<Q", 2**63) + b"{}",
+        struct.pack("<Q", 2) + b"{}",
+        struct.pack("<Q", 4) + b"null",
+        struct.pack("<Q", 10**9) + b"{}" * 100,
+        b"\x80\x04\x95pickle",
+    ],
+    ids=range(15),
+)
+def test_what_is_no_model_is_refused(content, tmp_path):
+    (tmp_path / "m").write_bytes(content)
+    with pytest.raises(InputError, match="m: "):
+        robustq.load(tmp_path / "m")
+
+
+def test_files_that_cannot_be_read_are_explained(tmp_path):
+    with pytest.raises(FileError, match="nothing cannot be read"):
+        robustq.load(tmp_path / "nothing")
+    with pytest.raises(FileError, match="cannot be read"):
+        robustq.load(tmp_path)
+
+
+def test_other_safetensors_are_refused(tmp_path):
+    save_file({"weights": np.ones(3)}, tmp_path / "m", {"format": "pt"})
+    with pytest.raises(InputError, match="no model of robustq"):
+        robustq.load(tmp_path / "m")
+
+
+def read_parts(path):
+    with path.open("rb") as file:
+        length = struct.unpack("<Q", file.read(8))[0]
+        text = json.loads(file.read(length))["__metadata__"]["robustq"]
+        header = json.loads(text.partition(" ")[2])
+    return header, load_file(path)
+
+
+def write_parts(path, header, arrays):
+    """Write a file whose checksum is right, whatever it holds."""
+    text = json.dumps(header)
+    save_file(arrays, path, {"robustq": f"{model_files._checksum(text, arrays)} {text}"})
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("saved")
+    for name, model in MODELS.items():
+        model.fit(FRAME, Y).save(folder / name)
+    return folder
+
+
+def change(saved, tmp_path, name, edit):
+    header, arrays = read_parts(saved / name)
+    arrays = {key: array.copy() for key, array in arrays.items()}
+    edit(header, arrays)
+    write_parts(tmp_path / "m", header, arrays)
+    return tmp_path / "m"
+
+
+def put(key, index, value):
+    def edit(header, arrays):
+        arrays[key][index] = value
+
+    edit.__name__ = f"{key}[{index}]={value}"
+    return edit
+
+
+def say(key, value):
+    def edit(header, arrays):
+        header[key] = value
+
+    edit.__name__ = f"{key}={value}"
+    return edit
+
+
+def drop(header, arrays):
+    arrays.pop("class_probs")
+
+
+def add(header, arrays):
+    arrays["more"] = np.ones(2)
+
+
+def shorten(header, arrays):
+    arrays["class_probs"] = arrays["class_probs"][:-1]
+
+
+def widen(header, arrays):
+    arrays["class_probs"] = arrays["class_probs"].astype(np.float32)
+
+
+def fewer_categories(header, arrays):
+    header["features"][0]["categories"].pop()
+
+
+def more_categories(header, arrays):
+    header["features"][1]["categories"].append(10**6)
+
+
+def swap_kinds(header, arrays):
+    header["features"][2] = {"name": "number", "categories": ["a"]}
+
+
+HOSTILE = [
+    say("version", 2),
+    say("version", True),
+    say("kind", "neural_network"),
+    say("kind", "naive_bayes"),
+    say("classes", ["yes"]),
+    say("classes", ["yes", "yes"]),
+    say("classes", []),
+    say("classes_type", "<i8"),
+    say("classes_type", "V1000000000"),
+    say("classes_type", 5),
+    say("estimator", "os.system"),
+    say("estimator", "NaiveBayesClassifier"),
+    say("parameters", {"n_jobs": "all"}),
+    say("parameters", {"evil": 1}),
+    say("parameters", None),
+    say("learned", None),
+    say("training", []),
+    say("features", []),
+    say("named", "yes"),
+    drop,
+    add,
+    shorten,
+    widen,
+    fewer_categories,
+    more_categories,
+    swap_kinds,
+    put("roots", 0, 1),
+    put("roots", 1, 10**9),
+    put("roots", 1, -1),
+    put("nodes", (0, 0), 77),
+    put("nodes", (0, 0), -2),
+    put("nodes", (0, 1), 0),  # a cycle
+    put("nodes", (0, 1), -5),
+    put("nodes", (0, 1), 2**31 - 1),
+    put("nodes", (1, 1), 1),
+    put("shares", 1, np.nan),
+    put("shares", 1, -0.5),
+    put("shares", 1, 2.0),
+    put("class_probs", (0, 0), np.nan),
+    put("class_probs", (0, 0), np.inf),
+    put("class_probs", (0, 0), 0.123456),
+    put("entry_probs", 0, np.nan),
+    put("entry_probs", 0, -1e-3),
+    put("entry_probs", 0, 0.99),
+    put("starts", 0, 1),
+    put("starts", 1, 10**9),
+    put("starts", -1, 0),
+    put("seen", 0, 2**63),
+    put("seen", 1, 2**60),
+    put("normals", (0, 0), np.nan),
+    put("normals", (0, 1), 0.0),
+    put("normals", (0, 1), -1.0),
+    put("normals", (0, 3), -np.inf),
+    put("normals", (0, 4), 1.0),
+]
+
+
+@pytest.mark.parametrize("edit", HOSTILE, ids=lambda edit: edit.__name__)
+def test_hostile_files_are_refused_though_their_checksum_is_right(saved, tmp_path, edit):
+    path = change(saved, tmp_path, "forest", edit)
+    with pytest.raises(InputError, match="m: "):
+        robustq.load(path)
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        put("class_probs", 0, np.nan),
+        put("class_probs", 0, 0.75),
+        put("feature_probs", 0, -0.1),
+        put("feature_probs", 3, 0.9),
+        put("feature_probs", -1, np.inf),
+        shorten,
+        fewer_categories,
+        say("features", [{"name": "x", "numeric": True}] * 5),
+    ],
+    ids=lambda edit: edit.__name__,
+)
+def test_hostile_naive_bayes_is_refused(saved, tmp_path, edit):
+    path = change(saved, tmp_path, "naive_bayes", edit)
+    with pytest.raises(InputError, match="m: "):
+        robustq.load(path)
+
+
+def test_a_newer_version_says_to_update(saved, tmp_path):
+    path = change(saved, tmp_path, "forest", say("version", 7))
+    with pytest.raises(InputError, match="of version 7.*update robustq"):
+        robustq.load(path)
+
+
+def test_no_flip_cut_or_splice_gets_through(saved, tmp_path):
+    """Damage is told by the checksum: nothing but the very same bytes is a model."""
+    rng = np.random.default_rng(0)
+    originals = [(saved / name).read_bytes() for name in MODELS]
+    path = tmp_path / "m"
+    for index in range(MUTANTS):
+        content = bytearray(originals[index % len(originals)])
+        kind = rng.integers(4)
+        at = int(rng.integers(len(content)))
+        if kind == 0:
+            content[at] ^= 1 << int(rng.integers(8))
+        elif kind == 1:
+            del content[at:]
+        elif kind == 2:
+            other = originals[int(rng.integers(len(originals)))]
+            content[at:] = other[int(rng.integers(len(other))) :]
+        else:
+            content[at : at + int(rng.integers(1, 9))] = rng.bytes(int(rng.integers(9)))
+        if bytes(content) in originals:
+            continue
+        path.write_bytes(content)
+        with pytest.raises(RobustqError):
+            robustq.load(path)
+
+
+def test_arrays_changed_at_random_are_refused_or_harmless(saved, tmp_path):
+    """With a right checksum, what is loaded must at least be safe to use."""
+    rng = np.random.default_rng(1)
+    parts = {name: read_parts(saved / name) for name in MODELS}
+    refused = 0
+    for index in range(MUTANTS):
+        header, arrays = parts[list(MODELS)[index % len(MODELS)]]
+        key = sorted(arrays)[int(rng.integers(len(arrays)))]
+        if not arrays[key].size:
+            continue
+        changed = arrays[key].copy()
+        flat = changed.reshape(-1)
+        at = int(rng.integers(len(flat)))
+        if changed.dtype == np.float64:
+            flat[at] = rng.choice([np.nan, np.inf, -np.inf, -1.0, 0.0, 0.5, 1.0, 1e300, 5e-324])
+        else:
+            bits = flat.view(np.uint32 if changed.itemsize == 4 else np.uint64)
+            bits[at] ^= bits.dtype.type(1) << bits.dtype.type(rng.integers(8 * changed.itemsize))
+        write_parts(tmp_path / "m", header, arrays | {key: changed})
+        try:
+            model = robustq.load(tmp_path / "m")
+        except RobustqError:
+            refused += 1
+            continue
+        if index % 20 == 0:
+            probs, *rest = ask(model)
+            assert np.all((probs >= 0) & (probs <= 1))
+            assert all(np.all(robustness >= 0) for robustness in rest[1:])
+            model.to_dict()
+    assert refused > MUTANTS // 2
