@@ -50,7 +50,17 @@ class NoGuaranteeWarning(UserWarning):
 
 
 class UnknownValueWarning(UserWarning):
-    """A table holds values that were never seen in training."""
+    """A table holds values that were never seen in training.
+
+    Attributes
+    ----------
+    counts : dict of str to int
+        How many, column by column.
+    """
+
+    def __init__(self, message: str = "", counts: dict[str, int] | None = None) -> None:
+        super().__init__(message)
+        self.counts = counts or {}
 
 
 class UnsupportedError(RobustqError, ValueError):

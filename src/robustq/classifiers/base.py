@@ -426,11 +426,10 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):
         return None
 
     def _report_unknown(self, table: Table, counts: Indices) -> None:
-        columns = ", ".join(
-            f"{counts[i]:,} in {table.label(i)}" for i in np.flatnonzero(counts).tolist()
-        )
+        found = {table.label(i): int(counts[i]) for i in np.flatnonzero(counts).tolist()}
+        columns = ", ".join(f"{count:,} in {label}" for label, count in found.items())
         msg = f"values never seen in training, taken as missing: {columns}"
-        warnings.warn(msg, UnknownValueWarning, stacklevel=5)
+        warnings.warn(UnknownValueWarning(msg, found), stacklevel=5)
 
     def _labels_or_none(self, positions: Indices) -> np.ndarray[Any, Any]:
         if len(positions) and positions.min() >= 0:

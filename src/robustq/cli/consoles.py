@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rich.console import Console
 
-__all__ = ["make_console", "split_list"]
+__all__ = ["make_console", "read_number", "refuse_same_file", "split_list"]
 
 WIDE = 140
 
@@ -25,3 +28,26 @@ def make_console(*, stderr: bool = False) -> Console:
 def split_list(given: Sequence[str] | None) -> tuple[str, ...]:
     """Return the names in options like `a,b` and `--option a --option b`."""
     return tuple(name.strip() for part in given or () for name in part.split(",") if name.strip())
+
+
+def read_number(text: str, option: str, words: dict[str, Any], kind: type) -> Any:
+    """Return the number that an option gives, or what one of some words stands for."""
+    if text.lower() in words:
+        return words[text.lower()]
+    try:
+        return kind(text)
+    except ValueError:
+        allowed = " or ".join(["a number", *words])
+        msg = f"{text!r} is not {allowed}"
+        raise typer.BadParameter(msg, param_hint=option) from None
+
+
+def refuse_same_file(output: Path | str, inputs: Sequence[str]) -> None:
+    """Raise if a command would write over what it reads."""
+    from robustq.exceptions import InputError  # noqa: PLC0415
+
+    path = Path(output)
+    for given in inputs:
+        if path.exists() and Path(given).exists() and path.samefile(given):
+            msg = f"{output} is read and would be written over: choose another name"
+            raise InputError(msg)

@@ -14,7 +14,12 @@ from robustq import __version__
 from robustq.exceptions import RobustqError
 
 from .datasets import list_datasets
+from .demo import demo
+from .evaluate import evaluate
+from .fit import fit
+from .inspect import inspect
 from .reproduce import reproduce
+from .score import score
 
 __all__ = ["app", "main"]
 
@@ -44,8 +49,16 @@ app = typer.Typer(
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command("reproduce")(reproduce)
-app.command("datasets")(list_datasets)
+for name, command in (
+    ("demo", demo),
+    ("fit", fit),
+    ("score", score),
+    ("evaluate", evaluate),
+    ("inspect", inspect),
+    ("reproduce", reproduce),
+    ("datasets", list_datasets),
+):
+    app.command(name)(command)
 
 
 def _show_version(wanted: bool) -> None:

@@ -10,7 +10,7 @@ import typer
 
 from robustq.exceptions import InputError
 
-from .consoles import make_console, split_list
+from .consoles import make_console, read_number, split_list
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -81,8 +81,8 @@ def reproduce(
     plan = _make_plan(
         {name: value for name, value in given.items() if value is not None},
         smoothing,
-        _read_number(nbc_smoothing, "--nbc-smoothing", {"cv": "cv"}, float),
-        _read_number(max_depth, "--max-depth", {"none": None, "auto": "auto"}, int),
+        read_number(nbc_smoothing, "--nbc-smoothing", {"cv": "cv"}, float),
+        read_number(max_depth, "--max-depth", {"none": None, "auto": "auto"}, int),
         seed,
     )
     with _watch() as watcher:
@@ -117,17 +117,6 @@ def _at_hand(data_dir: Path | None) -> tuple[str, ...]:
     from robustq import datasets  # noqa: PLC0415 (slow to import)
 
     return tuple(n for n in datasets.names() if datasets.locate(datasets.get(n), data_dir))
-
-
-def _read_number(text: str, option: str, words: dict[str, Any], kind: type) -> Any:
-    if text.lower() in words:
-        return words[text.lower()]
-    try:
-        return kind(text)
-    except ValueError:
-        allowed = " or ".join(words)
-        msg = f"{text!r} is neither a number nor {allowed}"
-        raise typer.BadParameter(msg, param_hint=option) from None
 
 
 class _Bar:

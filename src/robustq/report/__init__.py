@@ -1,5 +1,6 @@
 """Pages that people read: each is one file that needs nothing else, made from one dictionary."""
 
+from .evaluation import as_json, write_evaluation
 from .reproduction import write_reproduction
 
-__all__ = ["write_reproduction"]
+__all__ = ["as_json", "write_evaluation", "write_reproduction"]

@@ -1,7 +1,7 @@
 """Tables of any make as columns, and columns as codes: the one place that knows how."""
 
 from .codes import MISSING, UNKNOWN
-from .columns import Binned, Categorical, Numeric, is_missing
+from .columns import Binned, Categorical, Numeric, as_numbers, is_missing
 from .distinct import find_distinct
 from .encoding import Encoding, Rows
 from .table import Table
@@ -15,6 +15,7 @@ __all__ = [
     "Numeric",
     "Rows",
     "Table",
+    "as_numbers",
     "find_distinct",
     "is_missing",
 ]

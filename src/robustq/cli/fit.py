@@ -1,0 +1,252 @@
+"""`robustq fit`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from .consoles import make_console, read_number, refuse_same_file, split_list
+from .options import Delimiter, EncodingName, NoHeader, find_balls, make_csv_options
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pyarrow as pa
+
+    from robustq.io.training import Holdout, Understanding
+
+__all__ = ["fit"]
+
+
+def fit(
+    output: Annotated[Path, typer.Option("--output", "-o", help="The model file to write.")],
+    train: Annotated[
+        str | None, typer.Argument(help="CSV or Parquet; - for standard input.", metavar="TRAIN")
+    ] = None,
+    target: Annotated[str | None, typer.Option(help="The column to predict.")] = None,
+    model: Annotated[str, typer.Option(help="nbc (naive Bayes) or forest.")] = "forest",
+    drop: Annotated[list[str] | None, typer.Option(help="Columns to leave out.")] = None,
+    categorical: Annotated[
+        list[str] | None, typer.Option(help="Columns to take as categories.")
+    ] = None,
+    numeric: Annotated[list[str] | None, typer.Option(help="Columns to take as numbers.")] = None,
+    smoothing: Annotated[
+        str | None, typer.Option(help="Additive smoothing: a number; for nbc also cv.")
+    ] = None,
+    bins: Annotated[int, typer.Option(help="Bins of a number, for nbc.")] = 10,
+    trees: Annotated[int, typer.Option(help="How many, for forest.")] = 25,
+    max_depth: Annotated[
+        str, typer.Option(help="Of trees: a number, none for unlimited, or auto.")
+    ] = "auto",
+    holdout: Annotated[
+        float, typer.Option(help="The share of the rows to try the model on.")
+    ] = 0.2,
+    no_holdout: Annotated[
+        bool, typer.Option("--no-holdout", help="Learn from all rows, try it on none.")
+    ] = False,
+    max_error: Annotated[
+        float | None,
+        typer.Option(help="Calibrate a gate: accept predictions with at most this error."),
+    ] = None,
+    confidence: Annotated[float, typer.Option(help="With which confidence.")] = 0.95,
+    perturbation: Annotated[str, typer.Option(help="The gate's perturbation.")] = "tv",
+    from_json: Annotated[
+        Path | None, typer.Option(help="Make the model of `inspect --json`, not of data.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Of everything random.")] = 0,
+    delimiter: Delimiter = None,
+    encoding: EncodingName = None,
+    no_header: NoHeader = False,
+) -> None:
+    """Train a model on a table, and say how the table was understood.
+
+    Text and whole numbers are categories; whole numbers with more than 50 different values, and all
+    other numbers, are numbers. The model learns from all rows; before, a copy of it is tried on rows
+    it did not see.
+
+    Example: [bold]robustq fit train.csv --target outcome --model forest -o model.robustq[/bold]
+    """
+    from robustq.exceptions import InputError  # noqa: PLC0415
+
+    if from_json is not None:
+        refuse_same_file(output, [str(from_json)])
+        _convert(from_json, output)
+        return
+    if train is None or target is None:
+        msg = "give a table and --target, the column to predict"
+        raise typer.BadParameter(msg)
+    refuse_same_file(output, [train])
+    if not output.parent.is_dir():
+        msg = f"{output} cannot be written: there is no folder {output.parent}"
+        raise InputError(msg)
+    from robustq.io import read_table  # noqa: PLC0415 (slow to import)
+    from robustq.io import training  # noqa: PLC0415
+
+    table = read_table(train, make_csv_options(delimiter, encoding, no_header))
+    dropped, as_category = split_list(drop), split_list(categorical)
+    X, y, unlabelled = _separate(table, target, dropped)
+    training.check_columns(X, as_category, "--categorical")
+    training.check_columns(X, split_list(numeric), "--numeric")
+    numbers = training.find_numbers(X, split_list(numeric), as_category)
+    estimator = _make_estimator(model, as_category, numbers, smoothing, bins, trees, max_depth, seed)
+    if max_error is not None:
+        _check_shares(max_error, confidence, no_holdout=no_holdout)
+        (ball,) = find_balls((perturbation,))
+    found: Holdout | None = None
+    if no_holdout:
+        estimator.fit(X, y)
+    else:
+        if not 0.0 < holdout < 1.0:
+            msg = f"--holdout must lie between 0 and 1, got {holdout}"
+            raise InputError(msg)
+        if len(y) < 2:
+            msg = f"{train} has a single row: give more, or --no-holdout"
+            raise InputError(msg)
+        copy, found, held = training.evaluate_holdout(estimator, X, y, holdout, seed)
+        # A gate holds for the very model it was calibrated for.
+        estimator = copy if max_error is not None else estimator.fit(X, y)
+    facts: dict[str, Any] = {"target": target, "source": Path(train).name}
+    if found is not None:
+        facts["holdout"] = {"rows": found.rows, "accuracy": found.accuracy, "au_arc": found.areas}
+    if max_error is not None:
+        rows = training.take_rows(X, held)
+        facts["gate"] = training.check_gate(
+            estimator, rows, y[held], ball.name, max_error, confidence
+        )
+    estimator.training_ |= facts
+    estimator.save(output)
+    console = make_console()
+    _show_columns(console, training.describe_columns(estimator, X))
+    _show_model(console, estimator, y, unlabelled, found)
+    console.print(f"Model: {output}", soft_wrap=True, markup=False)
+
+
+def _convert(document: Path, output: Path) -> None:
+    from robustq import load  # noqa: PLC0415 (slow to import)
+
+    load(document).save(output)
+    make_console().print(f"Model: {output}", soft_wrap=True, markup=False)
+
+
+def _separate(
+    table: pa.Table, target: str, dropped: tuple[str, ...]
+) -> tuple[pa.Table, np.ndarray[Any, Any], int]:
+    """Return features and labels of the rows that have one, and how many have none."""
+    import numpy as np  # noqa: PLC0415 (slow to import)
+    import pyarrow as pa  # noqa: PLC0415
+    import pyarrow.compute as pc  # noqa: PLC0415
+
+    from robustq.exceptions import InputError  # noqa: PLC0415
+    from robustq.io import training  # noqa: PLC0415
+
+    training.check_columns(table, [target], "--target")
+    training.check_columns(table, dropped, "--drop")
+    labelled = pc.is_valid(table[target])
+    known = table.filter(labelled)
+    if not known.num_rows:
+        msg = f"no row has a value in column {target!r}: there is nothing to learn from"
+        raise InputError(msg)
+    X = known.drop_columns([target, *(name for name in dropped if name != target)])
+    if not X.num_columns:
+        msg = f"there is no column but {target!r}: there is nothing to learn from"
+        raise InputError(msg)
+    labels = known[target]
+    if pa.types.is_floating(labels.type) and not pc.all(pc.equal(labels, pc.round(labels))).as_py():
+        msg = (
+            f"column {target!r} holds numbers such as {labels[0].as_py()}: a classifier predicts "
+            "classes; choose another target, or make classes of it"
+        )
+        raise InputError(msg)
+    return X, np.array(labels.to_pylist()), table.num_rows - known.num_rows
+
+
+def _make_estimator(
+    model: str,
+    categorical: tuple[str, ...],
+    numbers: list[str],
+    smoothing: str | None,
+    bins: int,
+    trees: int,
+    max_depth: str,
+    seed: int,
+) -> Any:
+    from robustq import GenerativeForestClassifier, NaiveBayesClassifier  # noqa: PLC0415
+    from robustq.exceptions import InputError  # noqa: PLC0415
+
+    kinds: dict[str, Any] = {"categorical": list(categorical) or None, "numeric": numbers or None}
+    if model in {"nbc", "naive_bayes"}:
+        amount = read_number(smoothing or "cv", "--smoothing", {"cv": "cv"}, float)
+        return NaiveBayesClassifier(amount, n_bins=bins, random_state=seed, **kinds)
+    if model in {"forest", "gef"}:
+        amount = read_number(smoothing or "1e-6", "--smoothing", {}, float)
+        depth = read_number(max_depth, "--max-depth", {"none": None, "auto": "auto"}, int)
+        return GenerativeForestClassifier(
+            trees, max_depth=depth, smoothing=amount, random_state=seed, **kinds
+        )
+    msg = f"--model is nbc or forest, got {model!r}"
+    raise InputError(msg)
+
+
+def _check_shares(max_error: float, confidence: float, *, no_holdout: bool) -> None:
+    from robustq.exceptions import InputError  # noqa: PLC0415
+
+    for option, value in (("--max-error", max_error), ("--confidence", confidence)):
+        if not 0.0 < value < 1.0:
+            msg = f"{option} must lie between 0 and 1, got {value}"
+            raise InputError(msg)
+    if no_holdout:
+        msg = "--max-error needs rows to calibrate with: leave --no-holdout out"
+        raise InputError(msg)
+
+
+def _show_columns(console: Any, columns: list[Understanding]) -> None:
+    from rich import box  # noqa: PLC0415 (slow to import)
+    from rich.table import Table  # noqa: PLC0415
+    from rich.text import Text  # noqa: PLC0415
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for title in ("column", "taken as", "values", "missing", "for example", ""):
+        right = title in {"values", "missing"}
+        table.add_column(title, justify="right" if right else "left", overflow="fold")
+    shown = columns if len(columns) <= 60 else columns[:50]
+    for column in shown:
+        missing = f"{column.missing:,}" if column.missing else ""
+        cells = (column.name, column.kind, column.values, missing, column.examples[:40])
+        table.add_row(*map(Text, cells), Text(column.remark, style="yellow"))
+    console.print(table)
+    if len(shown) < len(columns):
+        console.print(f"… and {len(columns) - len(shown):,} more columns")
+
+
+def _show_model(
+    console: Any, model: Any, y: np.ndarray[Any, Any], unlabelled: int, found: Holdout | None
+) -> None:
+    classes = ", ".join(map(str, model.classes_[:6].tolist()))
+    more = f", … ({len(model.classes_)} in all)" if len(model.classes_) > 6 else ""
+    console.print(
+        f"{len(y):,} rows, classes {classes}{more}"
+        + (f"; {unlabelled:,} rows without a label left out" if unlabelled else ""),
+        markup=False,
+    )
+    if found is not None:
+        areas = ", ".join(f"{name} {area:.3f}" for name, area in found.areas.items())
+        console.print(
+            f"Tried on {found.rows:,} rows held out: accuracy {found.accuracy:.3f} (always the "
+            f"most frequent class: {found.frequent:.3f}); AU-ARC {areas}",
+            markup=False,
+        )
+    gate = model.training_.get("gate")
+    if gate is not None and gate["above"] is None:
+        console.print(
+            f"Gate: an error of at most {gate['max_error']:g} cannot be promised with so few "
+            "rows: nothing will be accepted.",
+            style="yellow",
+        )
+    elif gate is not None:
+        console.print(
+            f"Gate: accepts {gate['accepted']:.0%}, those with a robustness ({gate['ball']}) above "
+            f"{gate['above']:.4g}; their error is at most {gate['bound']:.3f} with "
+            f"{gate['confidence']:.0%} confidence, for rows that come as these did. The model "
+            "learned from the other rows only.",
+        )

@@ -1,0 +1,99 @@
+"""`robustq inspect`."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any
+
+import typer
+
+from .consoles import make_console
+from .options import ModelPath
+
+__all__ = ["inspect"]
+
+MOST = 60
+
+
+def inspect(
+    model: ModelPath,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the whole model as JSON (to_dict).")
+    ] = False,
+) -> None:
+    """Show what a model file holds.
+
+    Example: [bold]robustq inspect model.robustq --json > model.json[/bold]
+    """
+    from robustq import load  # noqa: PLC0415 (slow to import)
+
+    classifier = load(model)
+    if as_json:
+        typer.echo(json.dumps(classifier.to_dict(), ensure_ascii=False, allow_nan=False))
+        return
+    console = make_console()
+    _show_facts(console, classifier, model.stat().st_size)
+    _show_features(console, classifier)
+
+
+def _show_facts(console: Any, classifier: Any, size: int) -> None:
+    from rich.table import Table  # noqa: PLC0415 (slow to import)
+    from rich.text import Text  # noqa: PLC0415
+
+    table = Table.grid(padding=(0, 2))
+    training = getattr(classifier, "training_", {})
+    facts = {
+        "kind": type(classifier).__name__,
+        "size": f"{size:,} bytes",
+        "classes": _list(classifier.classes_.tolist()),
+        **_describe_parameters(classifier),
+        **{name: _say(value) for name, value in training.items()},
+    }
+    for name, value in facts.items():
+        table.add_row(Text(str(name), style="bold"), Text(str(value)))
+    console.print(table)
+
+
+def _describe_parameters(classifier: Any) -> dict[str, str]:
+    given = classifier.get_params()
+    plain = type(classifier)().get_params()
+    changed = [f"{name}={value!r}" for name, value in given.items() if value != plain[name]]
+    facts = {"parameters": ", ".join(changed) or "defaults"}
+    model = classifier.model_
+    if hasattr(model, "trees"):
+        facts["trees"] = (
+            f"{model.trees:,} with {len(model.nodes):,} nodes, {model.leaves:,} leaves, depth "
+            f"{model.depth}"
+        )
+    elif hasattr(classifier, "smoothing_"):
+        facts["smoothing"] = f"{classifier.smoothing_:g}"
+    return facts
+
+
+def _show_features(console: Any, classifier: Any) -> None:
+    from rich import box  # noqa: PLC0415 (slow to import)
+    from rich.table import Table  # noqa: PLC0415
+    from rich.text import Text  # noqa: PLC0415
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for title in ("feature", "values", ""):
+        table.add_column(title, justify="right" if title == "values" else "left", overflow="fold")
+    columns = classifier.encoding_.columns
+    for column in columns[:MOST]:
+        categories = getattr(column, "categories", None)
+        count = "numbers" if categories is None else f"{len(categories):,}"
+        table.add_row(Text(column.name), count, Text(_list(list(categories or ()))))
+    console.print(table)
+    if len(columns) > MOST:
+        console.print(f"… and {len(columns) - MOST:,} more features")
+
+
+def _list(values: list[Any], most: int = 6) -> str:
+    shown = ", ".join(map(str, values[:most]))
+    return f"{shown}, … ({len(values):,})" if len(values) > most else shown
+
+
+def _say(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {_say(part)}" for name, part in value.items())
+    return f"{value:.4g}" if isinstance(value, float) else str(value)

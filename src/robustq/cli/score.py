@@ -1,0 +1,150 @@
+"""`robustq score`."""
+
+from __future__ import annotations
+
+import time
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from .consoles import make_console, refuse_same_file, split_list
+from .options import Delimiter, EncodingName, ModelPath, NoHeader, find_balls, make_csv_options
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from robustq.io import Scorer, Source
+    from robustq.io.scoring import Gate
+
+__all__ = ["score"]
+
+PERTURBATIONS = ("epsilon", "tv", "chi2")
+
+
+def score(
+    model: ModelPath,
+    data: Annotated[
+        list[str],
+        typer.Argument(help="Files, folders or patterns; - for standard input.", metavar="DATA..."),
+    ],
+    output: Annotated[
+        str,
+        typer.Option("--output", "-o", help=".parquet, .csv, .csv.gz or .jsonl; - for CSV here."),
+    ],
+    perturbation: Annotated[
+        list[str] | None,
+        typer.Option(help="As in tv; also module:Class. By default epsilon, tv and chi2."),
+    ] = None,
+    keep: Annotated[
+        list[str] | None, typer.Option(help="Columns of the data to keep, such as an id.")
+    ] = None,
+    keep_all: Annotated[
+        bool, typer.Option("--keep-all", help="Keep all columns of the data.")
+    ] = False,
+    min_robustness: Annotated[
+        float | None,
+        typer.Option(help="Accept predictions that are so robust (first perturbation)."),
+    ] = None,
+    delimiter: Delimiter = None,
+    encoding: EncodingName = None,
+    no_header: NoHeader = False,
+) -> None:
+    """Give every row a prediction, how far it is from flipping, and what it would flip to.
+
+    Reads and writes piece by piece: any number of rows fits into memory. The output appears under its
+    name when it is complete.
+
+    Example: [bold]robustq score model.robustq new.csv -o scored.csv --keep id[/bold]
+    """
+    from robustq import load  # noqa: PLC0415 (slow to import)
+    from robustq.io import Scorer, open_sources, open_writer  # noqa: PLC0415
+    from robustq.io.sources import read_ahead  # noqa: PLC0415
+    from robustq.io.writing import check_ending  # noqa: PLC0415
+
+    check_ending(output)
+    sources = open_sources(data, make_csv_options(delimiter, encoding, no_header))
+    refuse_same_file(output, [str(model), *(source.path for source in sources)])
+    classifier = load(model)
+    names = split_list(perturbation) or PERTURBATIONS
+    balls = find_balls(names)
+    gate = _find_gate(classifier.training_, balls[0].name, min_robustness)
+    if gate is not None and gate.ball not in [ball.name for ball in balls]:
+        balls += find_balls((gate.ball,))
+    scorer = Scorer(classifier, balls, None if keep_all else split_list(keep), gate)
+    start, rows = time.perf_counter(), 0
+    batches = read_ahead(_read(sources, scorer))
+    first = scorer.score(next(batches))
+    with open_writer(output, first.schema) as writer, _watch(sources) as watch:
+        for scored in _chain(first, batches, scorer):
+            writer.write_table(scored.cast(first.schema))
+            rows += scored.num_rows
+            watch(rows)
+    if output != "-":
+        _report(make_console(stderr=True), scorer, rows, time.perf_counter() - start, output)
+
+
+def _find_gate(training: dict[str, Any], first: str, least: float | None) -> Gate | None:
+    from robustq.io.scoring import Gate  # noqa: PLC0415 (slow to import)
+
+    if least is not None:
+        return Gate(first, least)
+    gate = training.get("gate")
+    if not isinstance(gate, dict):
+        return None
+    above = gate.get("above")
+    # Where nothing could be promised, nothing is accepted.
+    return Gate(str(gate.get("ball")), float("inf") if above is None else float(above), strict=True)
+
+
+def _read(sources: list[Source], scorer: Scorer) -> Iterator[Any]:
+    for source in sources:
+        yield from source.read(lambda names, name=source.name: scorer.choose(names, name))
+        source.share = 1.0
+
+
+def _chain(first: Any, batches: Iterator[Any], scorer: Scorer) -> Iterator[Any]:
+    yield first
+    for batch in batches:
+        if batch.num_rows:
+            yield scorer.score(batch)
+
+
+@contextmanager
+def _watch(sources: list[Source]) -> Iterator[Callable[[int], None]]:
+    """Give what shows how far it is; nothing where nobody sees it."""
+    console = make_console(stderr=True)
+    if not console.is_terminal:
+        yield lambda rows: None
+        return
+    from rich import progress as parts  # noqa: PLC0415 (slow to import)
+
+    columns = (
+        parts.TextColumn("scoring"),
+        parts.BarColumn(),
+        parts.TaskProgressColumn(),
+        parts.TimeRemainingColumn(),
+        parts.TextColumn("{task.fields[rows]}"),
+    )
+    total, start = sum(source.size for source in sources), time.perf_counter()
+    with parts.Progress(*columns, console=console, transient=True) as progress:
+        task = progress.add_task("", total=total or None, rows="")
+
+        def show(rows: int) -> None:
+            speed = rows / (time.perf_counter() - start)
+            done = sum(source.size * source.share for source in sources)
+            progress.update(task, completed=done, rows=f"{rows:,} rows, {speed:,.0f} rows/s")
+
+        yield show
+
+
+def _report(console: Any, scorer: Scorer, rows: int, seconds: float, output: str) -> None:
+    if scorer.unknown:
+        found = ", ".join(f"{count:,} in {label}" for label, count in scorer.unknown.items())
+        console.print(
+            f"Values never seen in training, taken as missing: {found}", style="yellow", markup=False
+        )
+    console.print(
+        f"{rows:,} rows in {seconds:.1f} s: {Path(output)}", soft_wrap=True, markup=False
+    )

@@ -1,0 +1,137 @@
+"""How good a model and its indicators are on rows with labels, as one plain dictionary."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from robustq import indicators, rejection
+from robustq.exceptions import UnknownValueWarning
+from robustq.perturbations import get
+from robustq.rejection.bands import confidence_band
+from robustq.tables.table import take_rows
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import pyarrow as pa
+
+    from robustq.classifiers.base import GenerativeClassifier
+
+__all__ = ["FAST", "SINGLE", "evaluate"]
+
+# What a single model tells; those that need the general path only where rows are few.
+FAST = ("r_epsilon", "r_tv", "r_chi2", "r_pari_mutuel", "u_marg", "u_max", "u_H")
+SINGLE = ("r_epsilon", "r_tv", "r_chi2", "r_pari_mutuel", "r_odds_ratio", "r_kl", *FAST[4:])
+FEW_ROWS = 2000
+LEAST_ROBUST = 10
+RESAMPLES = 200
+MOST_BAND_ROWS = 20_000
+GRID = np.arange(100) / 100
+
+
+def evaluate(
+    model: GenerativeClassifier,
+    X: pa.Table,
+    y: np.ndarray[Any, Any],
+    *,
+    title: str,
+    names: Sequence[Any] | None = None,
+    ball: str = "tv",
+) -> dict[str, Any]:
+    """Return what is to be told about a model.
+
+    Parameters
+    ----------
+    model : GenerativeClassifier
+    X : pyarrow.Table
+    y : ndarray of shape (rows,)
+        Labels of the model's types.
+    title : str
+        What to call the model.
+    names : sequence of str, optional
+        Indicators; by default all that a single model allows, of balls without a kernel only
+        where there are at most 2000 rows.
+    ball : str, default "tv"
+        What the least robust predictions are told by.
+    """
+    chosen = list(names or (SINGLE if len(y) <= FEW_ROWS else FAST))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnknownValueWarning)
+        assessment = model.assess(X, [get(ball)])
+        scores = indicators.compute(model, X, chosen)
+    correct = assessment.prediction == y
+    labels, counts = np.unique(y, return_counts=True)
+    return {
+        "title": title,
+        "kind": type(model).__name__,
+        "training": getattr(model, "training_", {}),
+        "rows": len(y),
+        "classes": [
+            {"label": _plain(label), "rows": int(count), "right": int(correct[y == label].sum())}
+            for label, count in zip(labels, counts, strict=True)
+        ],
+        "accuracy": float(correct.mean()),
+        "frequent": float(counts.max() / len(y)),
+        "indicators": {
+            name: _describe_curve(correct, score) for name, score in scores.items()
+        },
+        "left_out": [name for name in SINGLE if name not in chosen] if names is None else [],
+        "ball": ball,
+        "robustness": {
+            "right": _describe_spread(assessment.robustness[ball][correct]),
+            "wrong": _describe_spread(assessment.robustness[ball][~correct]),
+        },
+        "points": {"correct": correct, "robustness": assessment.robustness[ball]},
+        "least": _list_least(X, y, assessment, ball),
+    }
+
+
+def _describe_curve(correct: Any, score: Any) -> dict[str, Any]:
+    curve = rejection.accuracy_rejection_curve(correct, score)
+    band = None
+    if len(correct) <= MOST_BAND_ROWS:
+        found = confidence_band(correct, score, n_resamples=RESAMPLES)
+        band = list(found.auc)
+    rates = [rate for rate in GRID.tolist() if rate * len(correct) <= len(correct) - 1]
+    return {
+        "area": curve.auc,
+        "band": band,
+        "excess": curve.excess_aurc,
+        "rates": rates,
+        "accuracy": curve.at(rates).tolist(),
+    }
+
+
+def _describe_spread(values: Any) -> dict[str, Any]:
+    if not len(values):
+        return {"rows": 0, "median": None}
+    return {"rows": len(values), "median": float(np.median(values))}
+
+
+def _list_least(
+    X: pa.Table, y: np.ndarray[Any, Any], assessment: Any, ball: str
+) -> list[dict[str, Any]]:
+    """Return the least robust predictions, with what would flip them."""
+    robustness = assessment.robustness[ball]
+    rows = np.argsort(robustness, kind="stable")[:LEAST_ROBUST]
+    features = take_rows(X, rows).to_pylist()
+    return [
+        {
+            "row": int(row) + 1,
+            "prediction": _plain(assessment.prediction[row]),
+            "truth": _plain(y[row]),
+            "probability": float(assessment.probability[row]),
+            "robustness": float(robustness[row]),
+            "tipping_class": _plain(assessment.tipping_class[ball][row]),
+            "features": {name: _plain(value) for name, value in shown.items()},
+        }
+        for row, shown in zip(rows, features, strict=True)
+    ]
+
+
+def _plain(value: Any) -> Any:
+    value = value.item() if isinstance(value, np.generic) else value
+    return value if isinstance(value, (str, int, float, bool, type(None))) else str(value)

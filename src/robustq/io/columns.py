@@ -1,0 +1,169 @@
+"""What the text in a column means: numbers, categories, nothing; and how a model sees it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from robustq.exceptions import InputError
+from robustq.tables import Categorical
+
+if TYPE_CHECKING:
+    from robustq.tables import Encoding
+
+__all__ = ["MISSING", "adapt_labels", "adapt_table", "infer_types"]
+
+# What people write where there is no value.
+MISSING = ("", "?", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None", "#N/A", "<NA>")
+# No leading zeros: 007 is a name, not a number.
+WHOLE = r"^[+-]?(0|[1-9][0-9]{0,17})$"
+NUMBER = r"^[+-]?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?$"
+
+
+def infer_types(table: pa.Table) -> pa.Table:
+    """Return a table with text as whole numbers, numbers or text, and gaps where none is."""
+    columns = [_infer(column) for column in table.columns]
+    return pa.table(dict(zip(table.column_names, columns, strict=True)))
+
+
+def _infer(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    if not _is_text(column.type):
+        return column
+    values = _trim(column)
+    values = pc.if_else(pc.is_in(values, pa.array(MISSING, values.type)), None, values)
+    for pattern, kind in ((WHOLE, pa.int64()), (NUMBER, pa.float64())):
+        if len(values) > values.null_count and _all_match(values, pattern):
+            return _without_plus(values).cast(kind)
+    return values
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return pa.types.is_string(kind) or pa.types.is_large_string(kind)
+
+
+def _trim(values: Any) -> Any:
+    return pc.utf8_trim_whitespace(values)
+
+
+def _all_match(values: Any, pattern: str) -> bool:
+    return bool(pc.all(pc.match_substring_regex(values, pattern)).as_py())
+
+
+def _without_plus(values: Any) -> Any:
+    return pc.utf8_ltrim(values, "+")
+
+
+def adapt_table(table: pa.Table, encoding: Encoding, *, strict: bool = False) -> pa.Table:
+    """Return the columns of a table, those that a model knows with values as it was trained on.
+
+    So "7", 7 and 7.0 are the same category, whatever file they come from; and what stands for a
+    missing value in text is one, unless the model knows it as a value.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+    encoding : Encoding
+    strict : bool, default False
+        Whether text where the model knows numbers only is an error, or just unknown.
+    """
+    features = dict(zip(encoding.names, encoding.columns, strict=True)) if encoding.named else {}
+    columns = {}
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        feature = features.get(name)
+        if isinstance(feature, Categorical):
+            columns[name] = _as_categories(column, feature.categories, name, strict=strict)
+        else:
+            columns[name] = column if feature is None else _as_numbers(column, name)
+    return pa.table(columns)
+
+
+def adapt_labels(column: pa.ChunkedArray, classes: np.ndarray[Any, Any], name: str) -> Any:
+    """Return labels as values of the types that classes have; null where there is none."""
+    return _as_categories(column, tuple(classes.tolist()), name, strict=True)
+
+
+def _as_categories(
+    column: pa.ChunkedArray, categories: tuple[Any, ...], name: str, *, strict: bool
+) -> Any:
+    known = {category for category in categories if isinstance(category, str)}
+    if not _is_text(column.type):
+        return _as_text(column, known) if known else column
+    values = column.combine_chunks().dictionary_encode()
+    words = _mark_gaps(values.dictionary, known)
+    if len(known) < len(categories):
+        words = _parse_words(words.to_pylist(), categories, name, strict=strict)
+    return pc.take(words, values.indices)
+
+
+def _mark_gaps(words: pa.Array, known: set[str]) -> pa.Array:
+    """Return words without white space around them, null for those that mean nothing."""
+    kept = pc.is_in(words, pa.array(sorted(known), words.type))
+    trimmed = pc.if_else(kept, words, _trim(words))
+    gaps = pa.array([mark for mark in MISSING if mark not in known], words.type)
+    return pc.if_else(pc.is_in(trimmed, gaps), None, trimmed)
+
+
+def _parse_words(
+    words: list[str | None], categories: tuple[Any, ...], name: str, *, strict: bool
+) -> pa.Array:
+    """Return the numbers that words are."""
+    has_truth = any(isinstance(category, bool) for category in categories)
+    parsed = [_parse(word, has_truth=has_truth) for word in words]
+    wrong = [word for word in parsed if isinstance(word, str)]
+    if wrong and strict:
+        shown = ", ".join(map(str, categories[:5])) + (", …" if len(categories) > 5 else "")
+        msg = f"column {name!r} holds {wrong[0]!r}, which the model does not know; it knows {shown}"
+        raise InputError(msg)
+    # A number nobody knows stands for text nobody knows.
+    largest = max((int(abs(c)) for c in categories if not isinstance(c, str)), default=0)
+    try:
+        return pa.array([largest + 1 if isinstance(word, str) else word for word in parsed])
+    except (pa.ArrowException, OverflowError) as error:
+        msg = f"column {name!r} holds numbers of different kinds ({error}): make them text"
+        raise InputError(msg) from error
+
+
+def _parse(word: str | None, *, has_truth: bool) -> Any:
+    """Return the number or truth value a word is, or the word."""
+    if word is None:
+        return None
+    if has_truth and word.lower() in {"true", "false"}:
+        return word.lower() == "true"
+    try:
+        number = float(word)
+    except ValueError:
+        return word
+    if word.lstrip("+-").isdecimal():
+        return int(word)
+    return int(number) if number.is_integer() and abs(number) < 2**53 else number
+
+
+def _as_text(column: pa.ChunkedArray, known: set[str]) -> Any:
+    """Return what a column of another type would be as text."""
+    values = column.combine_chunks()
+    if pa.types.is_dictionary(values.type):
+        return values if _is_text(values.type.value_type) else values.cast(pa.string())
+    if pa.types.is_boolean(values.type):
+        yes, no = ("True", "False") if known & {"True", "False"} else ("true", "false")
+        return pc.if_else(values, yes, no)
+    if pa.types.is_floating(values.type) and pc.all(pc.equal(values, pc.round(values))).as_py():
+        # Whole numbers that became floats because some are missing.
+        values = values.cast(pa.int64(), safe=False)
+    return values.cast(pa.string())
+
+
+def _as_numbers(column: pa.ChunkedArray, name: str) -> Any:
+    if not _is_text(column.type):
+        return column
+    values = _trim(column.combine_chunks())
+    values = pc.if_else(pc.is_in(values, pa.array(MISSING, values.type)), None, values)
+    try:
+        return _without_plus(values).cast(pa.float64())
+    except pa.ArrowInvalid as error:
+        wrong = values.filter(pc.invert(pc.match_substring_regex(values, NUMBER)))
+        shown = wrong[0].as_py() if len(wrong) else str(error)
+        msg = f"column {name!r} holds {shown!r}, where the model expects a number: mend or empty it"
+        raise InputError(msg) from error

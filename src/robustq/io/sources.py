@@ -1,0 +1,279 @@
+"""Where rows come from: files, folders, patterns, standard input; read batch by batch."""
+
+from __future__ import annotations
+
+import glob
+import io
+import os
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+
+from robustq.exceptions import FileError, InputError
+from robustq.files import explain_os_error
+
+from .columns import infer_types
+from .sniffing import SAMPLE, CsvOptions, check_names, sniff
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+__all__ = ["BATCH_ROWS", "STDIN", "Source", "open_sources", "read_table"]
+
+STDIN = "-"
+BATCH_ROWS = 1 << 17
+CSV_BLOCK = 1 << 23  # bytes; a row must fit into one
+PARQUET = (".parquet", ".pq", ".parq")
+TEXT = (".csv", ".tsv", ".txt")
+COMPRESSED = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd", ".lz4": "lz4"}
+PATTERN = "*?["
+
+
+@dataclass(eq=False)
+class Source:
+    """One file, or standard input.
+
+    Attributes
+    ----------
+    path : str
+        "-" for standard input.
+    options : CsvOptions
+        How to read it, if it is text.
+    share : float
+        How much of it has been read, from 0 to 1.
+    """
+
+    path: str
+    options: CsvOptions = field(default_factory=CsvOptions)
+    share: float = 0.0
+
+    @property
+    def name(self) -> str:
+        """What to call it."""
+        return "standard input" if self.path == STDIN else self.path
+
+    @property
+    def size(self) -> int:
+        """Its size in bytes, 0 if nobody knows."""
+        return 0 if self.path == STDIN else Path(self.path).stat().st_size
+
+    def read(
+        self, choose: Callable[[tuple[str, ...]], Sequence[str]] | None = None
+    ) -> Iterator[pa.Table]:
+        """Yield batches of rows; of text, all columns are text.
+
+        Parameters
+        ----------
+        choose : callable, optional
+            Takes the names of the columns, and returns those wanted, in that order; all by default.
+
+        Raises
+        ------
+        FileError, InputError
+            If it cannot be read, or is no table; the message names the file, and the row.
+        """
+        with _explaining(self.name):
+            if self._is_parquet():
+                yield from self._read_parquet(choose)
+            else:
+                yield from self._read_csv(choose)
+
+    def _is_parquet(self) -> bool:
+        if self.path == STDIN:
+            return False
+        path = Path(self.path)
+        if path.suffix.lower() in (*TEXT, *COMPRESSED):
+            return False
+        with path.open("rb") as file:
+            return file.read(4) == b"PAR1" or path.suffix.lower() in PARQUET
+
+    def _read_parquet(self, choose: Any) -> Iterator[pa.Table]:
+        with pq.ParquetFile(self.path) as file:
+            names = tuple(file.schema_arrow.names)
+            check_names(list(names), self.name)
+            wanted = list(names if choose is None else choose(names))
+            rows, done = max(1, file.metadata.num_rows), 0
+            yielded = False
+            for batch in file.iter_batches(BATCH_ROWS, columns=wanted):
+                done += len(batch)
+                self.share = done / rows
+                yielded = True
+                yield pa.table(batch).select(wanted)
+            if not yielded:
+                yield file.schema_arrow.empty_table().select(wanted)
+
+    def _read_csv(self, choose: Any) -> Iterator[pa.Table]:
+        with self._open() as (raw, stream):
+            sample = _read_fully(stream, SAMPLE)
+            options, names = sniff(sample, self.options, self.name)
+            wanted = list(names if choose is None else choose(names))
+            wrong: list[Any] = []
+            try:
+                batches = _open_csv(_Chained(sample, stream), options, names, wanted, wrong)
+                # Its schema comes first, also where there is no row.
+                yield batches.schema.empty_table()
+                for batch in batches:
+                    self.share = min(1.0, raw.tell() / self.size) if self.size else 0.0
+                    for part in pa.table(batch).to_batches(BATCH_ROWS):
+                        yield pa.table(part)
+            except pa.ArrowInvalid as error:
+                raise InputError(self._explain(error, wrong, names)) from error
+
+    @contextmanager
+    def _open(self) -> Iterator[tuple[IO[bytes], Any]]:
+        if self.path == STDIN:
+            yield sys.stdin.buffer, sys.stdin.buffer
+            return
+        with Path(self.path).open("rb") as raw:
+            kind = COMPRESSED.get(Path(self.path).suffix.lower())
+            yield raw, raw if kind is None else pa.CompressedInputStream(raw, kind)
+
+    def _explain(self, error: Exception, wrong: list[Any], names: tuple[str, ...]) -> str:
+        if wrong:
+            row = wrong[0]
+            shown = row.text if len(row.text) <= 60 else row.text[:57] + "…"
+            return (
+                f"{self.name}, row {row.number}: {row.actual_columns} values where "
+                f"{row.expected_columns} were expected: {shown!r}; mend the row, or give the "
+                "delimiter (--delimiter)"
+            )
+        text = str(error)
+        if "UTF8" in text:
+            column = text.partition("#")[2].partition(":")[0]
+            place = f", column {names[int(column)]!r}" if column.isdigit() else ""
+            return f"{self.name}{place}: not written in UTF-8: give its encoding (--encoding)"
+        if "straddling" in text:
+            return f"{self.name}: a row is longer than {CSV_BLOCK:,} bytes: is a quote left open?"
+        return f"{self.name} cannot be read as a table ({text})"
+
+
+def _open_csv(
+    stream: Any, options: CsvOptions, names: tuple[str, ...], wanted: list[str], wrong: list[Any]
+) -> Any:
+    def keep(row: Any) -> str:
+        wrong.append(row)
+        return "error"
+
+    return pa.csv.open_csv(
+        stream,
+        read_options=pa.csv.ReadOptions(
+            column_names=list(names),
+            skip_rows_after_names=1 if options.header else 0,
+            block_size=CSV_BLOCK,
+            encoding=options.encoding,
+            use_threads=False,  # else nobody can tell the number of a wrong row
+        ),
+        parse_options=pa.csv.ParseOptions(
+            delimiter=options.delimiter, newlines_in_values=True, invalid_row_handler=keep
+        ),
+        convert_options=pa.csv.ConvertOptions(
+            column_types=dict.fromkeys(names, pa.string()),
+            include_columns=wanted,
+            strings_can_be_null=False,
+        ),
+    )
+
+
+class _Chained(io.RawIOBase):
+    """What was read already, and then the rest."""
+
+    def __init__(self, first: bytes, rest: Any) -> None:
+        self.first, self.rest = first, rest
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, room: Any) -> int:
+        content = self.first[: len(room)] or self.rest.read(len(room))
+        self.first = self.first[len(room) :]
+        room[: len(content)] = content
+        return len(content)
+
+
+def _read_fully(stream: Any, size: int) -> bytes:
+    """Return so many bytes, or all there are: a pipe may give fewer at a time."""
+    parts, missing = [], size
+    while missing and (part := stream.read(missing)):
+        parts.append(part)
+        missing -= len(part)
+    return b"".join(parts)
+
+
+@contextmanager
+def _explaining(name: str) -> Iterator[None]:
+    try:
+        yield
+    except FileError:
+        raise
+    except pa.ArrowException as error:
+        msg = f"{name} cannot be read as a table ({error})"
+        raise InputError(msg) from error
+    except OSError as error:
+        msg = f"{name} cannot be read ({explain_os_error(error)})"
+        raise FileError(msg) from error
+
+
+def open_sources(paths: Sequence[str], options: CsvOptions | None = None) -> list[Source]:
+    """Return the files that some paths, folders and patterns stand for.
+
+    Raises
+    ------
+    FileError
+        If there is none.
+    """
+    found = [file for path in paths for file in _expand(str(path))]
+    return [Source(file, options or CsvOptions()) for file in found]
+
+
+def _expand(path: str) -> list[str]:
+    if path == STDIN or Path(path).is_file():
+        return [path]
+    if Path(path).is_dir():
+        files = [file for file in sorted(Path(path).rglob("*")) if _is_data(file, Path(path))]
+        what = "has no CSV or Parquet files"
+    elif any(character in path for character in PATTERN):
+        files = [Path(file) for file in sorted(glob.glob(path, recursive=True)) if Path(file).is_file()]
+        what = "matches no file"
+    else:
+        files, what = [Path(path)] if Path(path).exists() else [], "does not exist"
+    if not files:
+        msg = f"{path} {what}"
+        raise FileError(msg)
+    return [os.fspath(file) for file in files]
+
+
+def _is_data(file: Path, folder: Path) -> bool:
+    hidden = any(part.startswith((".", "_")) for part in file.relative_to(folder).parts)
+    endings = [ending.lower() for ending in file.suffixes[-2:]]
+    known = bool(set(endings) & {*PARQUET, *TEXT})
+    return file.is_file() and known and not hidden
+
+
+def read_table(path: str, options: CsvOptions | None = None) -> pa.Table:
+    """Return a whole file, with the types that its columns look like.
+
+    Parameters
+    ----------
+    path : str
+        A file, or "-" for standard input.
+    options : CsvOptions, optional
+    """
+    parts = [batch for source in open_sources([path], options) for batch in source.read()]
+    table = pa.concat_tables(parts, promote_options="default").combine_chunks()
+    return infer_types(table)
+
+
+def read_ahead(batches: Iterator[pa.Table]) -> Iterator[pa.Table]:
+    """Yield batches, the next one being read meanwhile."""
+    with ThreadPoolExecutor(1) as pool:
+        coming = pool.submit(next, batches, None)
+        while (batch := coming.result()) is not None:
+            coming = pool.submit(next, batches, None)
+            yield batch

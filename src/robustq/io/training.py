@@ -1,0 +1,183 @@
+"""Training from a table as people have it: what its columns are, and how good the model is."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from sklearn.base import clone
+
+from robustq import indicators, rejection
+from robustq.exceptions import InputError, UnknownValueWarning
+from robustq.selection.thresholds import calibrate
+from robustq.tables import Binned, Categorical, as_numbers
+from robustq.tables.table import take_rows
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from robustq.arrays import Indices
+    from robustq.classifiers.base import GenerativeClassifier
+
+__all__ = ["Understanding", "check_columns", "check_gate", "describe_columns", "evaluate_holdout"]
+
+MANY = 50  # more different whole numbers than this are taken as numbers
+
+
+@dataclass(frozen=True)
+class Understanding:
+    """How a column was understood.
+
+    Attributes
+    ----------
+    name : str
+    kind : str
+    values : str
+        How many there are, or between what they lie.
+    missing : int
+    examples : str
+    remark : str
+        What a user may want to change.
+    """
+
+    name: str
+    kind: str
+    values: str
+    missing: int
+    examples: str
+    remark: str
+
+
+def check_columns(table: pa.Table, names: Sequence[str], option: str) -> None:
+    """Raise if a table lacks a column that an option names."""
+    missing = [name for name in names if name not in table.column_names]
+    if missing:
+        have = ", ".join(map(repr, table.column_names[:8]))
+        more = ", …" if table.num_columns > 8 else ""
+        msg = f"{option}: there is no column {missing[0]!r}; there are {have}{more}"
+        raise InputError(msg)
+
+
+def find_numbers(table: pa.Table, given: Sequence[str], categorical: Sequence[str]) -> list[str]:
+    """Return the columns to take as numbers: those given, and whole numbers with many values."""
+    many = [
+        name
+        for name, column in zip(table.column_names, table.columns, strict=True)
+        if pa.types.is_integer(column.type)
+        and name not in (*given, *categorical)
+        and pc.count_distinct(column).as_py() > MANY
+    ]
+    return [*given, *many]
+
+
+def describe_columns(model: GenerativeClassifier, table: pa.Table) -> list[Understanding]:
+    """Return how a fitted model understood the columns of its training table."""
+    return [
+        _describe(column, table[column.name], column.name) for column in model.encoding_.columns
+    ]
+
+
+def _describe(column: Any, values: pa.ChunkedArray, name: str) -> Understanding:
+    missing = values.null_count
+    if not isinstance(column, Categorical):
+        numbers = as_numbers(values.combine_chunks(), name)
+        found = numbers[np.isfinite(numbers)]
+        span = f"{found.min():g} to {found.max():g}" if len(found) else "none"
+        bins = f", {len(column.categories)} bins" if isinstance(column, Binned) else ""
+        examples = ", ".join(f"{value:g}" for value in found[:3])
+        return Understanding(name, f"numbers{bins}", span, missing, examples, "")
+    count = len(column.categories)
+    present = len(values) - missing
+    remark = ""
+    if count <= 1:
+        remark = "nothing to learn from"
+    elif count > 20 and count > 0.9 * present:
+        remark = f"looks like an id: --drop {name}?"
+    shown = ", ".join(map(str, column.categories[:4])) + (", …" if count > 4 else "")
+    return Understanding(name, "categories", f"{count:,}", missing, shown, remark)
+
+
+@dataclass(frozen=True)
+class Holdout:
+    """How good a model is on rows it did not learn from.
+
+    Attributes
+    ----------
+    rows : int
+    accuracy : float
+    frequent : float
+        The accuracy of always saying the most frequent class.
+    areas : dict of str to float
+        AU-ARC by indicator.
+    """
+
+    rows: int
+    accuracy: float
+    frequent: float
+    areas: dict[str, float]
+
+
+def split_rows(rows: int, share: float, seed: int) -> tuple[Indices, Indices]:
+    """Return the rows to learn from and those held out, at random."""
+    held = min(rows - 1, max(1, round(share * rows)))
+    shuffled = np.random.RandomState(seed).permutation(rows)
+    return np.sort(shuffled[held:]), np.sort(shuffled[:held])
+
+
+def evaluate_holdout(
+    model: GenerativeClassifier, X: pa.Table, y: np.ndarray[Any, Any], share: float, seed: int
+) -> tuple[GenerativeClassifier, Holdout, Indices]:
+    """Fit a copy of a model on part of the rows, and try it on the others.
+
+    Returns
+    -------
+    GenerativeClassifier, Holdout, ndarray
+        The copy, how good it is, and the rows held out.
+    """
+    train, test = split_rows(len(y), share, seed)
+    copy = clone(model).fit(take_rows(X, train), y[train])
+    X_test = take_rows(X, test)
+    with warnings.catch_warnings():
+        # A part of the rows need not have all values.
+        warnings.simplefilter("ignore", UnknownValueWarning)
+        correct = copy.predict(X_test) == y[test]
+        scores = indicators.compute(copy, X_test, ["r_epsilon", "r_tv", "r_chi2", "u_max"])
+    labels, counts = np.unique(y[train], return_counts=True)
+    frequent = float(np.mean(y[test] == labels[counts.argmax()]))
+    areas = {name: rejection.auc(correct, score) for name, score in scores.items()}
+    return copy, Holdout(len(test), float(correct.mean()), frequent, areas), test
+
+
+def check_gate(
+    model: GenerativeClassifier,
+    X: pa.Table,
+    y: np.ndarray[Any, Any],
+    ball: str,
+    max_error: float,
+    confidence: float,
+) -> dict[str, Any]:
+    """Return the loosest threshold of a robustness whose error is bounded, as plain data.
+
+    The rows must not be those the model learned from. The guarantee holds for rows that are
+    drawn as these were.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnknownValueWarning)
+        correct = model.predict(X) == y
+        robustness = model.robustness(X, ball)
+    found = calibrate(correct, robustness, confidence)
+    picked = found.pick(max_error)
+    gate = {"ball": ball, "max_error": max_error, "confidence": confidence, "rows": len(y)}
+    if picked is None:
+        return gate | {"above": None, "accepted": 0.0, "bound": None}
+    threshold = float(found.thresholds[picked])
+    return gate | {
+        # Every robustness is above −1.
+        "above": max(threshold, -1.0),
+        "accepted": float(found.accepted[picked] / len(y)),
+        "bound": float(found.bounds[picked]),
+    }

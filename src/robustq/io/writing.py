@@ -1,0 +1,108 @@
+"""Where results go: Parquet, CSV or JSON lines, batch by batch."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+
+from robustq.exceptions import InputError
+from robustq.files import replacing
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["STDOUT", "Writer", "check_ending", "open_writer"]
+
+STDOUT = "-"
+ENDINGS = (".parquet", ".pq", ".csv", ".csv.gz", ".jsonl", ".ndjson")
+
+
+class Writer(Protocol):
+    """What takes batches of results."""
+
+    def write_table(self, table: pa.Table) -> None:
+        """Write a batch."""
+
+
+def check_ending(path: str) -> None:
+    """Raise if an ending does not tell a format."""
+    if path != STDOUT and not path.lower().endswith(ENDINGS):
+        msg = f"{path!r} has no ending that tells a format: use {', '.join(ENDINGS)}"
+        raise InputError(msg)
+
+
+@contextmanager
+def open_writer(path: str, schema: pa.Schema) -> Iterator[Writer]:
+    """Give a writer; the file appears under its name when all is written.
+
+    Parameters
+    ----------
+    path : str
+        Its ending tells the format; "-" is CSV on standard output.
+    schema : pyarrow.Schema
+    """
+    check_ending(path)
+    with ExitStack() as stack:
+        if path == STDOUT:
+            yield stack.enter_context(_CsvWriter(sys.stdout.buffer, schema))
+            return
+        part = stack.enter_context(replacing(Path(path)))
+        ending = path.lower()
+        if ending.endswith((".parquet", ".pq")):
+            yield stack.enter_context(pq.ParquetWriter(part, schema, compression="zstd"))
+        elif ending.endswith((".jsonl", ".ndjson")):
+            yield _JsonWriter(stack.enter_context(part.open("w", encoding="utf-8")))
+        else:
+            packed = "gzip" if ending.endswith(".gz") else None
+            stream = stack.enter_context(pa.output_stream(part, compression=packed))
+            yield stack.enter_context(_CsvWriter(stream, schema))
+
+
+class _CsvWriter:
+    """CSV, whose columns have plain types."""
+
+    def __init__(self, stream: Any, schema: pa.Schema) -> None:
+        self.schema = pa.schema([(field.name, _plain(field.type)) for field in schema])
+        self.writer = pa.csv.CSVWriter(stream, self.schema)
+
+    def __enter__(self) -> _CsvWriter:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.writer.close()
+
+    def write_table(self, table: pa.Table) -> None:
+        self.writer.write_table(table.cast(self.schema))
+
+
+def _plain(kind: pa.DataType) -> pa.DataType:
+    return kind.value_type if pa.types.is_dictionary(kind) else kind
+
+
+class _JsonWriter:
+    """One JSON object on each line."""
+
+    def __init__(self, stream: Any) -> None:
+        self.stream = stream
+
+    def write_table(self, table: pa.Table) -> None:
+        names = [json.dumps(name, ensure_ascii=False) for name in table.column_names]
+        columns = [column.to_pylist() for column in table.columns]
+        for row in zip(*columns, strict=True):
+            cells = (f"{name}: {_say(value)}" for name, value in zip(names, row, strict=True))
+            self.stream.write("{" + ", ".join(cells) + "}\n")
+
+
+def _say(value: Any) -> str:
+    if isinstance(value, float) and not math.isfinite(value):
+        # JSON has no infinity; a number too large to hold is read as one.
+        return "null" if math.isnan(value) else ("1e999" if value > 0 else "-1e999")
+    return json.dumps(value, ensure_ascii=False, default=str)

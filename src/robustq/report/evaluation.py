@@ -1,0 +1,94 @@
+"""The report of models on rows with labels."""
+
+from __future__ import annotations
+
+import io
+import json
+from typing import TYPE_CHECKING, Any
+
+from robustq import __version__
+from robustq.files import write_atomically
+from robustq.rejection.curves import Curve
+from robustq.rejection.plots import plot_curves, plot_robustness
+
+from .pages import as_image, fill
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+__all__ = ["as_json", "write_evaluation"]
+
+
+def write_evaluation(
+    found: Sequence[Mapping[str, Any]], path: Path, *, title: str, text: str = ""
+) -> None:
+    """Write a page about one model or several.
+
+    Parameters
+    ----------
+    found : sequence of dict
+        What `robustq.experiments.evaluation.evaluate` returned.
+    path : Path
+    title : str
+    text : str
+        What the page begins with.
+    """
+    pictures = [_draw(model) for model in found]
+    page = fill(
+        "evaluation.html",
+        models=list(zip(found, pictures, strict=True)),
+        title=title,
+        text=text,
+        version=__version__,
+    )
+    write_atomically(path, page)
+
+
+def as_json(found: Mapping[str, Any]) -> str:
+    """Return what was found as JSON, without the points of pictures; infinite numbers are text."""
+    told = {name: value for name, value in found.items() if name != "points"}
+    return json.dumps(_finite(told), indent=1, ensure_ascii=False, allow_nan=False)
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _finite(part) for name, part in value.items()}
+    if isinstance(value, list):
+        return [_finite(part) for part in value]
+    return str(value) if isinstance(value, float) and value in (float("inf"), -float("inf")) else value
+
+
+def _draw(found: Mapping[str, Any]) -> dict[str, str]:
+    import numpy as np  # noqa: PLC0415
+    from matplotlib.figure import Figure  # noqa: PLC0415 (slow to import)
+
+    curves = {
+        name: _Shown(np.array(item["rates"]), np.array(item["accuracy"]), item["area"])
+        for name, item in found["indicators"].items()
+    }
+    figure = Figure(figsize=(8.5, 4.8), layout="constrained")
+    plot_curves(curves, ax=figure.subplots(), title="Accuracy of the rest, the least trusted rejected")
+    spread = Figure(figsize=(10, 4), layout="constrained")
+    first, second = spread.subplots(1, 2)
+    name = f"robustness ({found['ball']})"
+    plot_robustness(**found["points"], name=name, axes=(first, second))
+    return {"curves": _render(figure), "robustness": _render(spread)}
+
+
+class _Shown(Curve):
+    """A curve at some rates, whose area is known."""
+
+    def __init__(self, rates: Any, accuracy: Any, area: float) -> None:
+        super().__init__(rates, accuracy)
+        object.__setattr__(self, "area", area)
+
+    @property
+    def auc(self) -> float:
+        return float(self.area)  # type: ignore[attr-defined]
+
+
+def _render(figure: Any) -> str:
+    content = io.BytesIO()
+    figure.savefig(content, format="svg", metadata={"Date": None})
+    return as_image(content.getvalue())
