@@ -13,7 +13,9 @@ from .exceptions import FileError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["explain_os_error", "make_folder", "replacing", "write_atomically"]
+__all__ = ["explain_os_error", "make_folder", "replacing", "sweep", "write_atomically"]
+
+PART = ".part"
 
 
 @contextmanager
@@ -27,7 +29,9 @@ def replacing(path: Path) -> Iterator[Path]:
     """
     path = Path(path)
     try:
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
+        handle, name = tempfile.mkstemp(
+            dir=path.parent, prefix=f".{path.name[:100]}.{os.getpid()}.", suffix=PART
+        )
     except OSError as error:
         raise FileError(_explain(path, error)) from error
     os.close(handle)
@@ -64,6 +68,26 @@ def make_folder(path: Path) -> None:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise FileError(_explain(path, error)) from error
+
+
+def sweep(folder: Path) -> None:
+    """Remove what processes that were killed had begun to write in a folder."""
+    for part in folder.glob(f".*{PART}"):
+        process = part.name.removesuffix(PART).split(".")[-2]
+        if process.isdecimal() and not _is_alive(int(process)):
+            part.unlink(missing_ok=True)
+
+
+def _is_alive(process: int) -> bool:
+    if os.name != "posix":
+        return True  # nobody to ask without disturbing
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except (OSError, OverflowError):
+        return True
+    return True
 
 
 def explain_os_error(error: OSError) -> str:

@@ -351,7 +351,7 @@ def test_hostile_naive_bayes_is_refused(saved, tmp_path, edit):
 
 def test_a_newer_version_says_to_update(saved, tmp_path):
     path = change(saved, tmp_path, "forest", say("version", 7))
-    with pytest.raises(InputError, match="of version 7.*update robustq"):
+    with pytest.raises(InputError, match=r"of version 7.*update robustq"):
         robustq.load(path)
 
 

@@ -1,6 +1,7 @@
 """Fetching from UCI, played by a server on this machine."""
 
 import io
+import random
 import threading
 import zipfile
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -61,9 +62,9 @@ def server(monkeypatch, tmp_path):
         http.shutdown()
 
 
-def make_archive(files):
+def make_archive(files, method=zipfile.ZIP_STORED):
     content = io.BytesIO()
-    with zipfile.ZipFile(content, "w") as archive:
+    with zipfile.ZipFile(content, "w", method) as archive:
         for name, text in files.items():
             archive.writestr(name, text)
     return content.getvalue()
@@ -131,16 +132,39 @@ def test_a_damaged_copy_in_the_cache_is_fetched_again(server):
     assert len(server.asked) == 2
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [(b"<html>sorry</html>", "no archive that can be read"), (make_archive({}), "lacks german")],
-    ids=["no archive", "empty archive"],
-)
-def test_what_is_no_archive_of_it_is_not_kept(server, content, message):
-    server.content = content
-    with pytest.raises(FileError, match=message):
+def damage(archive):
+    at = archive.index(b"german.data") + 200
+    return archive[:at] + bytes(255 - byte for byte in archive[at : at + 400]) + archive[at + 400 :]
+
+
+@pytest.mark.parametrize("kind", ["page", "empty", "damaged"])
+def test_what_is_no_archive_of_it_is_not_kept(server, kind):
+    good = server.content
+    server.content = {
+        "page": b"<html>sorry</html>",
+        "empty": make_archive({}),
+        "damaged": damage(
+            make_archive({"german.data": random.Random(0).randbytes(5000)}, zipfile.ZIP_DEFLATED)
+        ),
+    }[kind]
+    with pytest.raises(FileError, match=r"is not the archive it should be\. By hand"):
         datasets.load("german")
     assert cached() == []
+    server.content = good
+    assert len(datasets.load("german").y) == 1000
+
+
+def test_a_wrong_proxy_is_not_taken_for_a_wrong_checksum(server, monkeypatch):
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:notaport")
+    with pytest.raises(FileError, match="could not be fetched"):
+        datasets.load("german")
+
+
+def test_a_damaged_archive_in_the_cache_without_a_checksum_is_fetched_again(server):
+    folder = places.cache_folder()
+    folder.mkdir(parents=True)
+    (folder / NAME).write_bytes(server.content[:5000])
+    assert len(datasets.load("german").y) == 1000
 
 
 def test_nobody_there_is_explained(server, monkeypatch):

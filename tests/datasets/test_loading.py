@@ -195,6 +195,33 @@ def test_a_folder_that_is_none_is_refused(tmp_path, monkeypatch):
         datasets.load("german")
 
 
+def test_a_folder_nobody_can_name_is_refused():
+    for folder in ("x" * 300, "~nobody-of-this-name/x", "a\0b"):
+        with pytest.raises(InputError, match="is not a folder"):
+            datasets.load("german", folder)
+
+
+def test_an_open_quote_is_refused(tmp_path):
+    (tmp_path / "bank-full.csv").write_text('"' + "x;" * 200_000)
+    with pytest.raises(InputError, match=r"bank-full.csv"):
+        datasets.load("bank", tmp_path)
+
+
+def test_columns_in_another_order_are_refused(tmp_path):
+    source = datasets.get("student-math")
+    line = ";".join(["1"] * len(source.columns))
+    text = "\n".join([";".join(reversed(source.columns)), *[line] * 395])
+    (tmp_path / "student-mat.csv").write_text(text)
+    with pytest.raises(InputError, match="column 'G3' where 'school' was expected"):
+        datasets.load("student-math", tmp_path)
+
+
+def test_another_class_is_refused(tmp_path):
+    write_german(tmp_path, lambda text: text[:-1] + "7")
+    with pytest.raises(InputError, match="has the classes 1, 2, 7 where 2 were expected"):
+        datasets.load("german", tmp_path)
+
+
 def test_unknown_names_get_a_hint():
     with pytest.raises(UnknownNameError, match="did you mean 'german'"):
         datasets.load("germna")

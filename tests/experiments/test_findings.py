@@ -59,3 +59,11 @@ def test_what_was_not_run_is_not_judged():
     assert {f.claim.split()[0] for f in judge({"nbc": table})} == {"All"}
     alone = Comparison(LABELS, ("u_max",), ("one",), np.full((1, 5, 1), 0.5))
     assert judge({"nbc": alone, "gef": alone}) == []
+
+
+def test_those_that_tie_with_the_second_count_as_best():
+    area = {"u_marg": 0.9, "u_max": 0.8, "u_t": 0.8, "u_e": 0.8, "u_H": 0.6}
+    (finding,) = [
+        f for f in judge({"gef": make({}, {}, area)}) if "uncertainty measures" in f.claim
+    ]
+    assert finding.verdict == "agrees"

@@ -207,6 +207,78 @@ def test_a_damaged_piece_is_run_again(tmp_path):
     assert read_files(tmp_path) == before
 
 
+@pytest.mark.parametrize("kind", ["flipped", "foreign"])
+def test_pieces_that_were_tampered_with_are_run_again(tmp_path, kind):
+    plan = Plan(data_sets=("german",), models=("nbc",), runs=1, indicators=("u_max",))
+    reproduce(plan, tmp_path, workers=1)
+    before = read_files(tmp_path)
+    piece = next((tmp_path / "pieces").glob("*.parquet"))
+    if kind == "flipped":
+        content = bytearray(piece.read_bytes())
+        content[200] ^= 1
+        piece.write_bytes(content)
+    else:
+        pq.write_table(pq.read_table(piece).select(["row"]), piece)
+    (tmp_path / "pieces" / "seconds.jsonl").write_bytes(b'\xff\n{"piece": "x", "seconds": NaN}\n')
+    assert reproduce(plan, tmp_path, workers=1).timings["kept"] == 0
+    assert read_files(tmp_path) == before
+
+
+def test_what_a_killed_process_left_is_swept_away(tmp_path):
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    (tmp_path / "pieces").mkdir()
+    stale = tmp_path / "pieces" / f".x.parquet.{ended.pid}.abc.part"
+    alive = tmp_path / "pieces" / f".x.parquet.{os.getpid()}.abc.part"
+    for part in (stale, alive):
+        part.touch()
+    Store(SMALL, tmp_path, {})
+    assert not stale.exists()
+    assert alive.exists()
+
+
+def test_tables_and_pictures_of_an_earlier_plan_do_not_stay(tmp_path):
+    small = {"runs": 1, "indicators": ("u_max",), "trees": 2}
+    reproduce(Plan(data_sets=("german", "australian"), **small), tmp_path, workers=1)
+    (tmp_path / "table_mine.md").touch()
+    reproduce(Plan(data_sets=("german",), models=("nbc",), **small), tmp_path, workers=1)
+    names = {path.name for path in tmp_path.iterdir()}
+    assert not any("gef" in name or "australian" in name for name in names)
+    assert {"table_nbc.md", "table_mine.md", "curves_nbc_german.svg"} <= names
+
+
+def test_a_changed_ball_of_ones_own_is_run_again(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    found = []
+    for base in ("TotalVariation", "ChiSquared"):
+        name = f"balls_{base.lower()}"
+        text = f"from robustq.perturbations import {base}\nclass Mine({base}):\n    name = 'mine'\n"
+        (tmp_path / f"{name}.py").write_text(text)
+        plan = Plan(data_sets=("german",), indicators=(f"{name}:Mine",))
+        found.append(plan.fingerprint(Piece("german", "nbc", 0), "x"))
+    assert found[0] != found[1]
+    for raised in ("ValueError", "KeyError"):
+        (tmp_path / f"bad_{raised}.py").write_text(
+            "from robustq.perturbations import TotalVariation\n"
+            "class Bad(TotalVariation):\n    name = 'bad'\n"
+            f"    def __init__(self):\n        raise {raised}('no')\n"
+        )
+        with pytest.raises(InputError, match="cannot be made"):
+            Plan(indicators=(f"bad_{raised}:Bad",))
+
+
+def test_errors_of_a_ball_of_ones_own_name_the_piece(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "rough.py").write_text(
+        "from robustq.perturbations import Perturbation, TotalVariation\n"
+        "class Rough(Perturbation):\n    name = 'rough'\n    domain = TotalVariation.domain\n"
+        "    def lower_expectation(self, q, f, delta):\n        raise KeyError('oops')\n"
+    )
+    plan = Plan(data_sets=("german",), models=("nbc",), runs=1, indicators=("rough:Rough",))
+    with pytest.raises(RobustqError, match=r"german, naive Bayes, run 1 failed \(KeyError"):
+        reproduce(plan, tmp_path / "out", workers=1)
+
+
 def test_a_file_in_the_way_is_explained(tmp_path):
     (tmp_path / "results").write_text("mine")
     with pytest.raises(FileError, match="results"):

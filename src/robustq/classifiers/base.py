@@ -36,7 +36,7 @@ __all__ = [
     "require_fitted",
 ]
 
-DEFAULT_PERTURBATIONS = ("epsilon", "tv", "chi2")
+DEFAULT_PERTURBATIONS: tuple[str, ...] = ("epsilon", "tv", "chi2")
 
 BLOCK_ROWS = 1 << 13
 # The general path holds a few arrays of (rows, classes, features) at a time.

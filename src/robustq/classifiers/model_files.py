@@ -38,7 +38,7 @@ ESTIMATORS: dict[str, type[GenerativeClassifier]] = {
     estimator.__name__: estimator
     for estimator in (NaiveBayesClassifier, GenerativeForestClassifier, GenerativeTreeClassifier)
 }
-ARRAYS = {
+ARRAYS: dict[str, dict[str, Any]] = {
     "naive_bayes": {"class_probs": np.float64, "feature_probs": np.float64},
     "generative_forest": {
         "roots": np.int32,
@@ -121,7 +121,7 @@ def load(path: str | Path) -> Any:
 
 def _describe(model: GenerativeClassifier) -> tuple[dict[str, Any], dict[str, Any]]:
     model._require_fitted()  # noqa: SLF001 (one house)
-    parameters = model.model_  # type: ignore[attr-defined]
+    parameters: Any = getattr(model, "model_", None)
     if isinstance(parameters, NaiveBayes):
         kind, learned = "naive_bayes", {"smoothing": getattr(model, "smoothing_", None)}
     elif isinstance(parameters, Forest):
@@ -167,7 +167,7 @@ def _checksum(text: str, arrays: dict[str, np.ndarray[Any, Any]]) -> str:
     for name in sorted(arrays):
         array = np.ascontiguousarray(arrays[name])
         digest.update(f"{name} {array.dtype.str} {array.shape}".encode())
-        digest.update(memoryview(array.reshape(-1).view(np.uint8)))
+        digest.update(array.reshape(-1).view(np.uint8).data)
     return digest.hexdigest()
 
 
@@ -267,7 +267,7 @@ def _check_names(arrays: dict[str, np.ndarray[Any, Any]], expected: dict[str, An
 
 
 def _make_estimator(header: dict[str, Any], kind: str) -> Any:
-    estimator = ESTIMATORS.get(str(header.get("estimator")))
+    estimator: Any = ESTIMATORS.get(str(header.get("estimator")))
     wanted = NaiveBayesClassifier if kind == "naive_bayes" else GenerativeForestClassifier
     parameters = header.get("parameters")
     if estimator is None or not issubclass(estimator, wanted) or not isinstance(parameters, dict):
@@ -276,7 +276,7 @@ def _make_estimator(header: dict[str, Any], kind: str) -> Any:
     if unknown:
         _refuse(f"{estimator.__name__} has no parameter {sorted(unknown)[0]!r}")
     classifier = estimator(**parameters)
-    classifier._check_parameters()  # type: ignore[attr-defined]  # noqa: SLF001
+    classifier._check_parameters()  # noqa: SLF001
     return classifier
 
 
@@ -332,4 +332,3 @@ def _refuse_constant(name: str) -> NoReturn:
 
 def _refuse(what: str) -> NoReturn:
     raise InputError(what)
-

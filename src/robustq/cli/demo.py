@@ -60,8 +60,8 @@ def demo(
     for item in found:
         console.print(f"{item['title']}: accuracy {item['accuracy']:.1%}", markup=False)
     console.print(
-        "\nReject the predictions that an indicator trusts least, ever more of them: the mean accuracy\n"
-        "of the rest is AU-ARC. r_… is the robustness in a ball, u_… an uncertainty."
+        "\nReject the predictions that an indicator trusts least, ever more of them: the mean\n"
+        "accuracy of the rest is AU-ARC. r_… is the robustness in a ball, u_… an uncertainty."
     )
     show_areas(console, found)
     report = output / "report.html"
@@ -70,8 +70,8 @@ def demo(
         f"{len(train)} rows to learn from, {len(test)} to test on."
     )
     write_evaluation(found, report, title="robustq demo: German credit data", text=text)
-    console.print(f"Report: {report.resolve()}", soft_wrap=True, markup=False)
-    console.print(f"Models: {output / 'naive_bayes.robustq'}, {output / 'forest.robustq'} (robustq inspect …)", soft_wrap=True, markup=False)
+    for what, path in (("Report", report), ("Models", output / "*.robustq")):
+        console.print(f"{what}: {path.resolve()}", soft_wrap=True, markup=False)
 
 
 def _name_labels(data: Any) -> np.ndarray[Any, Any]:
@@ -109,6 +109,6 @@ def _show_predictions(console: Any, model: Any, X: Any, y: np.ndarray[Any, Any])
         )
     console.print(table)
     console.print(
-        "robustness (tv) 0.05: moving 5 % of the mass in every one of the model's distributions, in the\n"
-        "worst direction, just flips the prediction. A probability cannot tell you that.\n"
+        "robustness (tv) 0.05: moving 5 % of the mass in every one of the model's distributions,\n"
+        "in the worst direction, just flips the prediction. A probability cannot tell you that.\n"
     )

@@ -16,7 +16,8 @@ __all__ = ["evaluate", "show_areas"]
 def evaluate(
     model: ModelPath,
     test: Annotated[
-        str, typer.Argument(help="CSV or Parquet with labels; - for standard input.", metavar="TEST")
+        str,
+        typer.Argument(help="CSV or Parquet with labels; - for standard input.", metavar="TEST"),
     ],
     target: Annotated[
         str | None, typer.Option(help="The column with the labels; as in training by default.")
@@ -88,16 +89,17 @@ def _separate(model: Any, table: Any, target: str, name: str) -> tuple[Any, Any]
         raise InputError(msg)
     labels = adapt_labels(table[target], model.classes_, target)
     classes = pa.array(model.classes_.tolist())
-    kinds = labels.type if not isinstance(labels, pa.ChunkedArray) else labels.type
     try:
-        known = pc.is_in(labels, classes.cast(kinds))
+        known = pc.is_in(labels, classes.cast(labels.type))
     except pa.ArrowException as error:
-        msg = f"column {target!r} holds {kinds}, and the model's classes are {classes.type}"
+        msg = f"column {target!r} holds {labels.type}, and the model's classes are {classes.type}"
         raise InputError(msg) from error
     if not pc.all(known).as_py():
         strange = labels.filter(pc.invert(known))[0].as_py()
         shown = ", ".join(map(str, model.classes_[:6].tolist()))
-        msg = f"column {target!r} holds {strange!r}, which the model does not know; it knows {shown}"
+        msg = (
+            f"column {target!r} holds {strange!r}, which the model does not know; it knows {shown}"
+        )
         raise InputError(msg)
     names = table.column_names if target in model.encoding_.names else [
         n for n in table.column_names if n != target

@@ -61,9 +61,9 @@ def fit(
 ) -> None:
     """Train a model on a table, and say how the table was understood.
 
-    Text and whole numbers are categories; whole numbers with more than 50 different values, and all
-    other numbers, are numbers. The model learns from all rows; before, a copy of it is tried on rows
-    it did not see.
+    Text and whole numbers are categories; whole numbers with more than 50 different values, and
+    all other numbers, are numbers. The model learns from all rows; before, a copy of it is tried on
+    rows it did not see.
 
     Example: [bold]robustq fit train.csv --target outcome --model forest -o model.robustq[/bold]
     """
@@ -80,8 +80,8 @@ def fit(
     if not output.parent.is_dir():
         msg = f"{output} cannot be written: there is no folder {output.parent}"
         raise InputError(msg)
-    from robustq.io import read_table  # noqa: PLC0415 (slow to import)
-    from robustq.io import training  # noqa: PLC0415
+    from robustq.io import read_table, training  # noqa: PLC0415 (slow to import)
+    from robustq.tables.table import take_rows  # noqa: PLC0415
 
     table = read_table(train, make_csv_options(delimiter, encoding, no_header))
     dropped, as_category = split_list(drop), split_list(categorical)
@@ -89,7 +89,9 @@ def fit(
     training.check_columns(X, as_category, "--categorical")
     training.check_columns(X, split_list(numeric), "--numeric")
     numbers = training.find_numbers(X, split_list(numeric), as_category)
-    estimator = _make_estimator(model, as_category, numbers, smoothing, bins, trees, max_depth, seed)
+    estimator = _make_estimator(
+        model, as_category, numbers, smoothing, bins, trees, max_depth, seed
+    )
     if max_error is not None:
         _check_shares(max_error, confidence, no_holdout=no_holdout)
         (ball,) = find_balls((perturbation,))
@@ -110,7 +112,7 @@ def fit(
     if found is not None:
         facts["holdout"] = {"rows": found.rows, "accuracy": found.accuracy, "au_arc": found.areas}
     if max_error is not None:
-        rows = training.take_rows(X, held)
+        rows = take_rows(X, held)
         facts["gate"] = training.check_gate(
             estimator, rows, y[held], ball.name, max_error, confidence
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import signal
 import sys
@@ -36,6 +37,9 @@ class _Group(TyperGroup):
         except RobustqError as error:
             _explain(context, error, str(error))
             raise typer.Exit(WRONG) from error
+        except KeyboardInterrupt as error:
+            typer.echo("Interrupted.", err=True)
+            raise typer.Exit(INTERRUPTED) from error
         except MemoryError as error:
             _explain(context, error, "there is not enough memory for this")
             raise typer.Exit(WRONG) from error
@@ -84,10 +88,13 @@ def main() -> None:
     """
     # Ended from outside: clean up on the way out, as for Ctrl-C.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    for stream in (sys.stdout, sys.stderr):
+        # Not every terminal can show every letter.
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
     try:
         app(args=_debug_first(sys.argv[1:]))
     except KeyboardInterrupt:
-        typer.echo("Interrupted.", err=True)
         sys.exit(INTERRUPTED)
     except BrokenPipeError:
         # Whoever read our output has seen enough; nothing is left to flush.

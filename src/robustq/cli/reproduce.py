@@ -73,10 +73,10 @@ def reproduce(
     from robustq.report.pages import begin_sentence  # noqa: PLC0415
 
     given = {
-        "data_sets": split_list(datasets) or (_at_hand(data_dir) if quick else None),
+        "data_sets": _read_list(datasets) or (_at_hand(data_dir) if quick else None),
         "runs": runs if runs is not None else QUICK_RUNS if quick else None,
-        "models": split_list(models) or None,
-        "indicators": split_list(indicators) or None,
+        "models": _read_list(models),
+        "indicators": _read_list(indicators),
     }
     plan = _make_plan(
         {name: value for name, value in given.items() if value is not None},
@@ -111,6 +111,14 @@ def _make_plan(given: dict[str, Any], smoothing: float, nbc: Any, depth: Any, se
         name, _, rest = str(error).partition(" ")
         msg = f"{OPTIONS.get(name, name)} {rest}"
         raise InputError(msg) from error
+
+
+def _read_list(given: list[str] | None) -> tuple[str, ...] | None:
+    """Return what an option lists, None where it was not given; an empty list is an error."""
+    if given is not None and not split_list(given):
+        msg = "an option that lists names has none: leave it out to take all"
+        raise InputError(msg)
+    return split_list(given) or None
 
 
 def _at_hand(data_dir: Path | None) -> tuple[str, ...]:
@@ -150,12 +158,15 @@ def _watch() -> Iterator[_Bar | None]:
         yield None
         return
     from rich import progress as parts  # noqa: PLC0415 (slow to import)
+    from rich.table import Column  # noqa: PLC0415
 
+    # What is running gives way where the terminal is narrow.
+    rest = Column(ratio=1, no_wrap=True, overflow="ellipsis")
     columns = (
-        parts.BarColumn(20),
-        parts.TaskProgressColumn(),
-        parts.TimeRemainingColumn(),
-        parts.TextColumn("{task.description}", markup=False, table_column=None),
+        parts.BarColumn(20, table_column=Column(min_width=20)),
+        parts.TaskProgressColumn(table_column=Column(min_width=4, no_wrap=True)),
+        parts.TimeRemainingColumn(table_column=Column(min_width=7, no_wrap=True)),
+        parts.TextColumn("{task.description}", markup=False, table_column=rest),
     )
-    with parts.Progress(*columns, console=console, transient=True) as progress:
+    with parts.Progress(*columns, console=console, transient=True, expand=True) as progress:
         yield _Bar(progress)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -53,8 +54,8 @@ def score(
 ) -> None:
     """Give every row a prediction, how far it is from flipping, and what it would flip to.
 
-    Reads and writes piece by piece: any number of rows fits into memory. The output appears under its
-    name when it is complete.
+    Reads and writes piece by piece: any number of rows fits into memory. The output appears under
+    its name when it is complete.
 
     Example: [bold]robustq score model.robustq new.csv -o scored.csv --keep id[/bold]
     """
@@ -100,7 +101,7 @@ def _find_gate(training: dict[str, Any], first: str, least: float | None) -> Gat
 
 def _read(sources: list[Source], scorer: Scorer) -> Iterator[Any]:
     for source in sources:
-        yield from source.read(lambda names, name=source.name: scorer.choose(names, name))
+        yield from source.read(partial(scorer.choose, where=source.name))
         source.share = 1.0
 
 
@@ -116,7 +117,7 @@ def _watch(sources: list[Source]) -> Iterator[Callable[[int], None]]:
     """Give what shows how far it is; nothing where nobody sees it."""
     console = make_console(stderr=True)
     if not console.is_terminal:
-        yield lambda rows: None
+        yield lambda _: None
         return
     from rich import progress as parts  # noqa: PLC0415 (slow to import)
 
@@ -143,8 +144,8 @@ def _report(console: Any, scorer: Scorer, rows: int, seconds: float, output: str
     if scorer.unknown:
         found = ", ".join(f"{count:,} in {label}" for label, count in scorer.unknown.items())
         console.print(
-            f"Values never seen in training, taken as missing: {found}", style="yellow", markup=False
+            f"Values never seen in training, taken as missing: {found}",
+            style="yellow",
+            markup=False,
         )
-    console.print(
-        f"{rows:,} rows in {seconds:.1f} s: {Path(output)}", soft_wrap=True, markup=False
-    )
+    console.print(f"{rows:,} rows in {seconds:.1f} s: {Path(output)}", soft_wrap=True, markup=False)

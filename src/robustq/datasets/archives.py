@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
+import lzma
 import zipfile
+import zlib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +19,15 @@ if TYPE_CHECKING:
 __all__ = ["VARIABLE", "how_to_get", "open_archive"]
 
 VARIABLE = "ROBUSTQ_DATA"
+UNREADABLE = (
+    OSError,
+    EOFError,
+    NotImplementedError,
+    RuntimeError,
+    zipfile.BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
+)
 
 
 def how_to_get(source: Source) -> str:
@@ -37,7 +48,7 @@ def open_archive(source: Source, archive: Path) -> dict[str, bytes]:
     """
     try:
         found = dict(_members(archive.read_bytes(), set(source.files)))
-    except (OSError, zipfile.BadZipFile, EOFError, NotImplementedError, RuntimeError) as error:
+    except UNREADABLE as error:
         msg = f"{archive} is no archive that can be read ({error}): delete it and fetch it again"
         raise FileError(msg) from error
     missing = [file for file in source.files if file not in found]

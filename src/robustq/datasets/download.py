@@ -37,6 +37,9 @@ def fetch(source: Source, folder: Path, *, progress: bool = False) -> Path:
     """
     archive, kept = folder / source.archive, _kept(folder / source.archive)
     known = _read_checksum(archive)
+    if known is None:
+        # Left by a process that was ended before it knew what it had.
+        archive.unlink(missing_ok=True)
     store = pooch.create(
         folder,
         base_url="",
@@ -49,22 +52,24 @@ def fetch(source: Source, folder: Path, *, progress: bool = False) -> Path:
         with _bar(source, progress) as bar:
             downloader = pooch.HTTPDownloader(progressbar=bar, timeout=TIMEOUT)
             store.fetch(source.archive, downloader=downloader)
+    # Some of requests' errors are ValueErrors, as is a wrong checksum.
+    except (requests.RequestException, OSError) as error:
+        why = f"could not be fetched ({_explain(error)})"
+        msg = f"{source.name} {why}. By hand: {how_to_get(source)}"
+        raise FileError(msg) from error
     except ValueError as error:
         msg = (
             f"what UCI sends as {source.url} is not what it sent at first (the checksum differs); "
             f"if it has a new version that you trust, delete {kept} and try again"
         )
         raise FileError(msg) from error
-    except (requests.RequestException, OSError) as error:
-        msg = (
-            f"{source.name} could not be fetched ({_explain(error)}). By hand: {how_to_get(source)}"
-        )
-        raise FileError(msg) from error
     try:
         open_archive(source, archive)
-    except FileError:
+    except FileError as error:
         archive.unlink(missing_ok=True)
-        raise
+        why = f"what {source.url} sent is not the archive it should be"
+        msg = f"{why}. By hand: {how_to_get(source)}"
+        raise FileError(msg) from error
     if known is None:
         kept.write_text(f"{_checksum(archive)}\n")
     return archive

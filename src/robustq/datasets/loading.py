@@ -104,15 +104,30 @@ def load(
             f"{source.rows:,} were expected: take the files in {source.url}"
         )
         raise InputError(msg)
+    _check_classes(source, place, ordered)
     return DataSet(
         source, _as_table(source, ordered), _as_labels(ordered), _split(source), str(place)
     )
 
 
+def _check_classes(source: Source, place: Place, records: Sequence[Record]) -> None:
+    found = sorted({record.label for record in records})
+    if len(found) != source.classes:
+        msg = (
+            f"{source.name} from {place} has the classes {', '.join(found[:5])} where "
+            f"{source.classes} were expected: take the files in {source.url}"
+        )
+        raise InputError(msg)
+
+
 def _read(source: Source, place: Place) -> list[Record]:
     if place.where == shipping.HERE:
         return shipping.read(source)
-    return [record for file in source.files for record in parse(source, file, place.read(file))]
+    try:
+        return [record for file in source.files for record in parse(source, file, place.read(file))]
+    except InputError as error:
+        msg = f"{error} (it was found in {place})"
+        raise InputError(msg) from error
 
 
 def _arrange(source: Source, records: Sequence[Record]) -> list[Record]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import difflib
 from typing import TYPE_CHECKING, NamedTuple
 
 from robustq.exceptions import InputError
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["Record", "parse"]
 
 MISSING = "?"
+SIMILAR = 0.8
 REMARKS = ("|", "*")  # how the first lines of adult.test and of the flare files begin
 
 
@@ -34,7 +36,11 @@ def parse(source: Source, file: str, content: bytes) -> list[Record]:
     InputError
         If it is not the file it should be; the message names the file, the line and the remedy.
     """
-    rows = list(_read_rows(source, file, content))
+    try:
+        rows = list(_read_rows(source, file, content))
+    except csv.Error as error:
+        msg = f"{file} cannot be read ({error}): {_remedy(source)}"
+        raise InputError(msg) from error
     expected = source.files[file]
     if len(rows) != expected:
         msg = f"{file} has {len(rows):,} rows, and UCI's has {expected:,}: {_remedy(source)}"
@@ -60,9 +66,18 @@ def _read_rows(source: Source, file: str, content: bytes) -> Iterator[dict[str, 
             )
             raise InputError(msg)
         if header:
+            _check_header(source, file, cells)
             header = False
             continue
         yield dict(zip(source.columns, cells, strict=True))
+
+
+def _check_header(source: Source, file: str, cells: list[str]) -> None:
+    for name, given in zip(source.columns, cells, strict=True):
+        # UCI's own headers have misprints.
+        if difflib.SequenceMatcher(None, name.lower(), given.lower()).ratio() < SIMILAR:
+            msg = f"{file}: column {given!r} where {name!r} was expected: {_remedy(source)}"
+            raise InputError(msg)
 
 
 def _decode(source: Source, file: str, content: bytes) -> str:

@@ -91,19 +91,27 @@ def cache_folder() -> Path:
 def _folders(data_dir: str | Path | None) -> Iterator[Path]:
     for given, what in ((data_dir, "data_dir"), (os.environ.get(VARIABLE), VARIABLE)):
         if given:
-            folder = Path(given).expanduser()
-            if not folder.is_dir():
+            if not _is_folder(given):
                 msg = f"{what}={str(given)!r} is not a folder: give one that has UCI's files"
                 raise InputError(msg)
-            yield folder
+            yield Path(given).expanduser()
+
+
+def _is_folder(given: str | Path) -> bool:
+    try:
+        return Path(given).expanduser().is_dir()
+    except (OSError, RuntimeError, ValueError):
+        return False  # too long a name, or no such user
 
 
 def _in_cache(source: Source) -> Place | None:
     from .download import is_intact  # noqa: PLC0415 (slow to import)
 
     archive = cache_folder() / source.archive
-    # A damaged one is fetched again.
-    return _in_archive(source, archive) if archive.is_file() and is_intact(archive) else None
+    try:
+        return _in_archive(source, archive) if is_intact(archive) else None
+    except OSError:
+        return None  # damaged, or out of reach: it is fetched again
 
 
 def _in_folder(source: Source, folder: Path) -> Place | None:

@@ -35,13 +35,13 @@ class AtLeast:
     """One label if a column is at least so much, another if not."""
 
     name: str
-    least: float
+    least: int
     yes: str
     no: str
 
     def read(self, row: Mapping[str, str]) -> str:
         """Return the label of a row."""
-        return self.yes if float(row[self.name]) >= self.least else self.no
+        return self.yes if int(row[self.name]) >= self.least else self.no
 
 
 @dataclass(frozen=True)
@@ -54,4 +54,4 @@ class AnyPositive:
 
     def read(self, row: Mapping[str, str]) -> str:
         """Return the label of a row."""
-        return self.yes if any(float(row[name]) > 0.0 for name in self.names) else self.no
+        return self.yes if any(int(row[name]) > 0 for name in self.names) else self.no

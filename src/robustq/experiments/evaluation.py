@@ -75,9 +75,7 @@ def evaluate(
         ],
         "accuracy": float(correct.mean()),
         "frequent": float(counts.max() / len(y)),
-        "indicators": {
-            name: _describe_curve(correct, score) for name, score in scores.items()
-        },
+        "indicators": {name: _describe_curve(correct, score) for name, score in scores.items()},
         "left_out": [name for name in SINGLE if name not in chosen] if names is None else [],
         "ball": ball,
         "robustness": {

@@ -13,6 +13,7 @@ __all__ = ["Finding", "judge"]
 
 Verdict = Literal["agrees", "agrees in part", "differs"]
 HIGH = 0.5  # rates from here on are high
+TIE = 1e-9
 CLOSE = 0.005  # areas this near are similar: half a point of accuracy
 
 
@@ -73,7 +74,7 @@ class _View:
         return [self.rates[r] for r in self.rows if best[r, column] and not best[r].all()]
 
     def rank(self, name: str) -> int:
-        return self.ranking.index(name) + 1
+        return 1 + sum(area > self.area[name] + TIE for area in self.area.values())
 
     def has(self, *names: str) -> bool:
         return set(names) <= set(self.names) and len(self.names) > 1
@@ -157,8 +158,7 @@ def _judge_strong(view: _View, model: str) -> list[Finding]:
     rivals = [name for name in view.names if name.startswith("u_")]
     if not view.has("u_e", "u_t") or len(rivals) < 3:
         return []
-    by_area = sorted(rivals, key=lambda name: -view.area[name])[:2]
-    by_wins = sorted(rivals, key=lambda name: -view.wins[name])[:2]
+    by_area, by_wins = _best_two(rivals, view.area), _best_two(rivals, view.wins)
     seen = {"u_e", "u_t"} & {*by_area, *by_wins}
     verdict: Verdict = (
         "agrees" if len(seen) == 2 else "agrees in part" if seen else "differs"
@@ -167,13 +167,20 @@ def _judge_strong(view: _View, model: str) -> list[Finding]:
         Finding(
             model,
             "Of the uncertainty measures, u_e and u_t perform very well.",
-            f"The two best by AU-ARC are {' and '.join(by_area)}, by wins {' and '.join(by_wins)} "
+            f"The two best, with those that tie, are {', '.join(by_area)} by AU-ARC and "
+            f"{', '.join(by_wins)} by wins "
             f"(u_e: {view.area['u_e']:.4f}, {view.wins['u_e']} wins; u_t: {view.area['u_t']:.4f}, "
             f"{view.wins['u_t']} wins).",
             verdict,
             "each is among the two best of the uncertainty measures, by AU-ARC or by wins",
         )
     ]
+
+
+def _best_two(names: list[str], value: Mapping[str, float]) -> list[str]:
+    """Return the two best, and those that tie with the second."""
+    second = sorted((value[name] for name in names), reverse=True)[1]
+    return [name for name in names if value[name] >= second - TIE]
 
 
 def _judge_competitive(view: _View, model: str) -> list[Finding]:

@@ -25,10 +25,12 @@ if TYPE_CHECKING:
 
     from .plan import Piece, Plan
 
-__all__ = ["digest", "run_piece", "split"]
+__all__ = ["digest", "list_columns", "run_piece", "split"]
 
 # What a seed is for; numbers that belong to streams of their own.
 SPLIT, MODEL, SAMPLES = range(3)
+
+ABOUT = ("row", "truth", "prediction", "correct", "possible")
 
 
 def run_piece(plan: Plan, piece: Piece, data: DataSet) -> pa.Table:
@@ -47,16 +49,13 @@ def run_piece(plan: Plan, piece: Piece, data: DataSet) -> pa.Table:
         prediction = model.predict(X_test)
         values = measure(model, X_test, indicators, ensemble)
         possible = np.isfinite(model.predict_joint_log_proba(X_test)).any(axis=1)
-    return pa.table(
-        {
-            "row": test,
-            "truth": y_test,
-            "prediction": prediction,
-            "correct": prediction == y_test,
-            "possible": possible,
-            **values,
-        }
-    )
+    about = (test, y_test, prediction, prediction == y_test, possible)
+    return pa.table({**dict(zip(ABOUT, about, strict=True)), **values})
+
+
+def list_columns(plan: Plan) -> list[str]:
+    """Return the columns of every piece."""
+    return [*ABOUT, *(find_indicator(name).name for name in plan.indicators)]
 
 
 def split(plan: Plan, piece: Piece, data: DataSet) -> tuple[Indices, Indices]:

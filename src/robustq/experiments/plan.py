@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import hashlib
+import inspect
 import json
 from dataclasses import asdict, dataclass, replace
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from robustq import __version__, datasets
-from robustq.classifiers.parameters import LARGEST_SMOOTHING, is_between, is_count
+from robustq.classifiers.parameters import (
+    LARGEST_COUNT,
+    LARGEST_SMOOTHING,
+    is_between,
+    is_count,
+)
 from robustq.exceptions import InputError
 from robustq.indicators import Indicator
 from robustq.indicators import get as get_indicator
@@ -96,7 +105,9 @@ class Plan:
         names = [find_indicator(name).name for name in self.indicators]
         _distinct("indicators", names)
         _check("runs", self.runs, is_count(self.runs, 1, 10_000), "a whole number from 1")
-        _check("seed", self.seed, is_count(self.seed, 0), "a whole number from 0")
+        _check(
+            "seed", self.seed, is_count(self.seed, 0), f"a whole number from 0 to {LARGEST_COUNT}"
+        )
         _check("trees", self.trees, is_count(self.trees, 1), "a whole number from 1")
         _check("most_tests", self.most_tests, is_count(self.most_tests, 1), "a whole number from 1")
         share = is_between(self.test_share, 0.0, 1.0) and self.test_share < 1.0
@@ -152,7 +163,9 @@ class Plan:
                 del decisive[name]
         if piece.model == "gef":
             del decisive["nbc_smoothing"]
-        told = [__version__, content, asdict(piece), decisive]
+        versions = [__version__, version("numpy"), version("scikit-learn")]
+        balls = [_digest_module(name) for name in self.indicators if ":" in name]
+        told = [versions, content, asdict(piece), decisive, balls]
         return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:12]
 
 
@@ -161,6 +174,14 @@ def find_indicator(name: str) -> Indicator:
     if isinstance(name, str) and ":" in name:
         return get_indicator(find_ball(name.removeprefix("r_")))
     return get_indicator(name)
+
+
+@cache
+def _digest_module(name: str) -> str:
+    """Return a checksum of the file that a ball of one's own is in: it may change."""
+    ball = type(find_ball(name.removeprefix("r_")))
+    file = inspect.getsourcefile(ball)
+    return hashlib.sha256(Path(file).read_bytes()).hexdigest() if file else ""
 
 
 def _read_model(name: Any) -> str:

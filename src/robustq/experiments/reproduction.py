@@ -15,10 +15,10 @@ import pyarrow.csv
 from robustq.blocks import count_cores
 from robustq.classifiers.parameters import is_count
 from robustq.datasets import DataSet, load
-from robustq.exceptions import InputError
+from robustq.exceptions import InputError, RobustqError
 from robustq.files import make_folder, write_atomically
 
-from .figures import draw_curves, draw_overview, render
+from .figures import FORMATS, draw_curves, draw_overview, render
 from .pieces import digest, run_piece
 from .plan import MODELS, Piece, Plan
 from .results import Results, collect
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from robustq.rejection import Comparison, Curve
 
 __all__ = ["Reproduction", "reproduce"]
+
+TABLES = ("md", "tex", "csv")
 
 
 @dataclass(frozen=True)
@@ -98,6 +100,7 @@ def reproduce(
     for model, table in tables.items():
         _write_table(folder, model, table)
     _draw(folder, plan, data, results, workers, watcher)
+    _remove_leftovers(folder, summary)
     write_atomically(folder / "summary.json", json.dumps(summary, indent=1, ensure_ascii=False))
     seconds = store.read_times()
     timings = {
@@ -129,7 +132,14 @@ class _Run:
     def __call__(self) -> float:
         start = time.perf_counter()
         data = _load(self.piece.data_set, self.data_dir)
-        table = run_piece(self.plan, self.piece, data)
+        try:
+            table = run_piece(self.plan, self.piece, data)
+        except RobustqError:
+            raise
+        # A ball of one's own may raise anything.
+        except Exception as error:
+            msg = f"{self.piece} failed ({type(error).__name__}: {error})"
+            raise RobustqError(msg) from error
         Store(self.plan, self.folder, {self.piece.data_set: self.content}).write(self.piece, table)
         return time.perf_counter() - start
 
@@ -202,6 +212,22 @@ def _write_table(folder: Path, model: str, table: Comparison) -> None:
     write_atomically(folder / f"table_{model}.csv", content.getvalue())
     write_atomically(folder / f"table_{model}.md", table.to_markdown() + "\n")
     write_atomically(folder / f"table_{model}.tex", table.to_latex() + "\n")
+
+
+def _remove_leftovers(folder: Path, summary: dict[str, Any]) -> None:
+    """Remove the tables and pictures of an earlier plan: nobody must take them for these."""
+    try:
+        before = json.loads((folder / "summary.json").read_text())
+        stale = _list_outputs(before) - _list_outputs(summary)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return
+    for name in stale:
+        (folder / Path(name).name).unlink(missing_ok=True)
+
+
+def _list_outputs(summary: dict[str, Any]) -> set[str]:
+    tables = {f"table_{model}.{kind}" for model in summary["models"] for kind in TABLES}
+    return tables | {f"{name}.{kind}" for name in summary["figures"].values() for kind in FORMATS}
 
 
 def _draw(

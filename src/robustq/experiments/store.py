@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import io
 import json
+import math
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from robustq.exceptions import FileError
-from robustq.files import explain_os_error, make_folder, write_atomically
+from robustq.files import explain_os_error, make_folder, sweep, write_atomically
+
+from .pieces import list_columns
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -38,6 +41,7 @@ class Store:
         self.folder = folder / "pieces"
         self.contents = contents
         make_folder(self.folder)
+        sweep(self.folder)
 
     def path(self, piece: Piece) -> Path:
         """Return where a piece is, or will be; the name tells all that decides its content."""
@@ -46,26 +50,30 @@ class Store:
         return self.folder / name
 
     def missing(self) -> list[Piece]:
-        """Return the pieces that are still to be run."""
-        return [piece for piece in self.plan.pieces() if not self._is_whole(self.path(piece))]
+        """Return the pieces that are still to be run, damaged ones among them."""
+        return [piece for piece in self.plan.pieces() if self._try(piece) is None]
 
     def write(self, piece: Piece, table: pa.Table) -> None:
         """Keep a piece."""
         content = io.BytesIO()
-        pq.write_table(table, content, compression="zstd")
+        pq.write_table(table, content, compression="zstd", write_page_checksum=True)
         write_atomically(self.path(piece), content.getvalue())
 
     def read(self, piece: Piece) -> pa.Table:
         """Return a piece that was kept."""
-        path = self.path(piece)
+        table = self._try(piece)
+        if table is None:
+            msg = f"{self.path(piece)} cannot be read: start again"
+            raise FileError(msg)
+        return table
+
+    def _try(self, piece: Piece) -> pa.Table | None:
+        """Return a piece that was kept, None if it is not there or damaged."""
         try:
-            return pq.read_table(path)
-        except OSError as error:
-            msg = f"{path} cannot be read ({explain_os_error(error)}): start again"
-            raise FileError(msg) from error
-        except pa.ArrowException as error:
-            msg = f"{path} is damaged ({error}): delete it and start again"
-            raise FileError(msg) from error
+            table = pq.read_table(self.path(piece), page_checksum_verification=True)
+        except (OSError, pa.ArrowException):
+            return None
+        return table if table.column_names == list_columns(self.plan) else None
 
     def note_time(self, piece: Piece, seconds: float) -> None:
         """Keep how long a piece took; apart, because it is never the same twice."""
@@ -82,10 +90,12 @@ class Store:
         if not self._times.is_file():
             return {}
         known: dict[str, float] = {}
-        for line in self._times.read_text().splitlines():
+        for line in self._times.read_text(errors="replace").splitlines():
             try:
                 noted = json.loads(line)
-                known[noted["piece"]] = float(noted["seconds"])
+                seconds = float(noted["seconds"])
+                if math.isfinite(seconds):
+                    known[noted["piece"]] = seconds
             except (ValueError, KeyError, TypeError):
                 continue  # cut off when the process was killed
         stems = {piece: self.path(piece).stem for piece in self.plan.pieces()}
@@ -94,11 +104,3 @@ class Store:
     @property
     def _times(self) -> Path:
         return self.folder / "seconds.jsonl"
-
-    @staticmethod
-    def _is_whole(path: Path) -> bool:
-        try:
-            pq.read_metadata(path)
-        except (OSError, pa.ArrowException):
-            return False
-        return True

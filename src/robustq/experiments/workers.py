@@ -8,6 +8,7 @@ import signal
 import threading
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from multiprocessing.connection import wait as wait_for_process
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -84,7 +85,9 @@ def _work_apart(
             # No more at once than there are workers: what is handed out is what is running.
             while len(running) < workers and (task := next(waiting, None)) is not None:
                 watcher.start(task)
-                running[pool.submit(function, task)] = task
+                with _ignoring_interrupts():
+                    # Workers inherit that: Ctrl-C is the parent's to answer.
+                    running[pool.submit(function, task)] = task
             if not running:
                 break
             for done in wait(running, return_when=FIRST_COMPLETED).done:
@@ -110,8 +113,20 @@ def _end(pool: ProcessPoolExecutor) -> None:
         process.kill()
 
 
+@contextmanager
+def _ignoring_interrupts() -> Iterator[None]:
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 def _follow_parent() -> None:
-    """Leave Ctrl-C to the parent, and end when it has ended, however it did."""
+    """End when the parent has ended, however it did."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = multiprocessing.parent_process()
     if parent is not None:

@@ -2,8 +2,8 @@
 
 from .columns import adapt_labels, adapt_table, infer_types
 from .scoring import Scorer
-from .sources import Source, open_sources, read_table
 from .sniffing import CsvOptions
+from .sources import Source, open_sources, read_table
 from .writing import open_writer
 
 __all__ = [

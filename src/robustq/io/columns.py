@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -12,6 +11,8 @@ from robustq.exceptions import InputError
 from robustq.tables import Categorical
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from robustq.tables import Encoding
 
 __all__ = ["MISSING", "adapt_labels", "adapt_table", "infer_types"]

@@ -122,7 +122,11 @@ def _name_columns(first: list[str], *, header: bool, where: str) -> tuple[str, .
 
 def check_names(names: list[str], where: str) -> None:
     """Raise if two columns have the same name."""
-    twice = sorted({name for name in names if names.count(name) > 1}) if len(set(names)) < len(names) else []
+    twice = (
+        sorted({name for name in names if names.count(name) > 1})
+        if len(set(names)) < len(names)
+        else []
+    )
     if twice:
         msg = f"{where} has two columns named {twice[0]!r}: rename one"
         raise InputError(msg)

@@ -239,7 +239,8 @@ def _expand(path: str) -> list[str]:
         files = [file for file in sorted(Path(path).rglob("*")) if _is_data(file, Path(path))]
         what = "has no CSV or Parquet files"
     elif any(character in path for character in PATTERN):
-        files = [Path(file) for file in sorted(glob.glob(path, recursive=True)) if Path(file).is_file()]
+        matches = sorted(glob.glob(path, recursive=True))  # noqa: PTH207 (absolute ones too)
+        files = [Path(file) for file in matches if Path(file).is_file()]
         what = "matches no file"
     else:
         files, what = [Path(path)] if Path(path).exists() else [], "does not exist"

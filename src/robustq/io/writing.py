@@ -7,7 +7,7 @@ import math
 import sys
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 import pyarrow as pa
 import pyarrow.csv
@@ -73,7 +73,7 @@ class _CsvWriter:
         self.schema = pa.schema([(field.name, _plain(field.type)) for field in schema])
         self.writer = pa.csv.CSVWriter(stream, self.schema)
 
-    def __enter__(self) -> _CsvWriter:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -1,4 +1,4 @@
-"""Whether arrays from outside are a model: every index, range and sum, before a kernel sees them."""
+"""Whether arrays from outside are a model: every index, range and sum is checked."""
 
 from __future__ import annotations
 
@@ -23,7 +23,6 @@ __all__ = ["SUM_TOLERANCE", "check_forest", "check_naive_bayes"]
 SUM_TOLERANCE = 1e-9
 WORD = 64
 LARGEST = 1e300  # as in documents
-
 
 
 def check_naive_bayes(model: NaiveBayes) -> None:
@@ -90,7 +89,10 @@ def _check_trees(forest: Forest) -> None:
     roots = forest.roots.astype(np.int64)
     if roots[0] != 0 or roots[-1] != nodes or np.any(np.diff(roots) < 1):
         _fail("roots must begin at 0, increase, and end with the last node")
-    feature, child = forest.nodes[:, FEATURE].astype(np.int64), forest.nodes[:, CHILD].astype(np.int64)
+    feature, child = (
+        forest.nodes[:, FEATURE].astype(np.int64),
+        forest.nodes[:, CHILD].astype(np.int64),
+    )
     if np.any((feature < LEAF) | (feature >= len(forest.sizes))):
         _fail(f"a node splits a feature that is none of the {len(forest.sizes)}")
     inner, at = np.flatnonzero(feature != LEAF), np.flatnonzero(feature == LEAF)
@@ -197,8 +199,11 @@ class _Level(NamedTuple):
     low: Floats
     high: Floats
 
+    def copy(self) -> _Level:
+        return _Level(self.nodes, self.words.copy(), self.low.copy(), self.high.copy())
+
     def take(self, rows: Indices | Bools) -> _Level:
-        return _Level(*(part[rows] for part in self))
+        return _Level(self.nodes[rows], self.words[rows], self.low[rows], self.high[rows])
 
 
 def _check_cells(forest: Forest, layout: _Layout, tree: int) -> None:
@@ -235,7 +240,7 @@ class _Layout:
 
     def descend(self, forest: Forest, level: _Level) -> _Level:
         """Return the children."""
-        left, right = (_Level(level.nodes, *(part.copy() for part in level[1:])) for _ in range(2))
+        left, right = level.copy(), level.copy()
         feature = forest.nodes[level.nodes, FEATURE]
         kinds, slots = forest.kinds[feature], forest.slots[feature]
         rows = np.flatnonzero(kinds == NUMERIC)
@@ -255,7 +260,9 @@ class _Layout:
         child = forest.nodes[level.nodes, CHILD].astype(np.int64)
         return _Level(
             np.concatenate([child, child + 1]),
-            *(np.concatenate([a, b]) for a, b in zip(left[1:], right[1:], strict=True)),
+            np.concatenate([left.words, right.words]),
+            np.concatenate([left.low, right.low]),
+            np.concatenate([left.high, right.high]),
         )
 
     @staticmethod
@@ -299,9 +306,7 @@ def _check_leaves(forest: Forest, layout: _Layout, level: _Level) -> None:
         _fail("the probabilities in a leaf must sum to 1")
 
 
-def _check_seen(
-    forest: Forest, layout: _Layout, level: _Level, at: Indices, seen: Indices
-) -> None:
+def _check_seen(forest: Forest, layout: _Layout, level: _Level, at: Indices, seen: Indices) -> None:
     """Check that the values with a probability of their own are allowed, and as many as those."""
     narrow = forest.kinds[layout.categorical] == NARROW
     sets = forest.seen[at[:, narrow]]

@@ -31,7 +31,8 @@ def find_ball(name: str) -> Perturbation:
     if isinstance(made, type) and issubclass(made, Perturbation):
         try:
             made = made()
-        except TypeError as error:
+        # Whatever a user's class raises is about that class.
+        except Exception as error:
             msg = f"{name} cannot be made without arguments ({error}): give them defaults"
             raise InputError(msg) from error
     if not isinstance(made, Perturbation):

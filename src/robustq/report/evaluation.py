@@ -56,7 +56,9 @@ def _finite(value: Any) -> Any:
         return {name: _finite(part) for name, part in value.items()}
     if isinstance(value, list):
         return [_finite(part) for part in value]
-    return str(value) if isinstance(value, float) and value in (float("inf"), -float("inf")) else value
+    return (
+        str(value) if isinstance(value, float) and value in (float("inf"), -float("inf")) else value
+    )
 
 
 def _draw(found: Mapping[str, Any]) -> dict[str, str]:
@@ -68,7 +70,9 @@ def _draw(found: Mapping[str, Any]) -> dict[str, str]:
         for name, item in found["indicators"].items()
     }
     figure = Figure(figsize=(8.5, 4.8), layout="constrained")
-    plot_curves(curves, ax=figure.subplots(), title="Accuracy of the rest, the least trusted rejected")
+    plot_curves(
+        curves, ax=figure.subplots(), title="Accuracy of the rest, the least trusted rejected"
+    )
     spread = Figure(figsize=(10, 4), layout="constrained")
     first, second = spread.subplots(1, 2)
     name = f"robustness ({found['ball']})"
