@@ -4,11 +4,13 @@ import os
 import subprocess
 import sys
 
+ENVIRONMENT = os.environ | {"COLUMNS": "100", "PYTHONWARNINGS": "default"}
+
 
 def run(*arguments, env=None, **options):
     """Return the finished process; its output is text."""
     command = [sys.executable, "-m", "robustq", *map(str, arguments)]
     options.setdefault("timeout", 300)
-    options.setdefault("text", True)
-    environment = os.environ | {"COLUMNS": "100", "PYTHONWARNINGS": "default"} | (env or {})
-    return subprocess.run(command, capture_output=True, env=environment, **options)  # noqa: PLW1510, S603
+    return subprocess.run(  # noqa: PLW1510, S603
+        command, capture_output=True, text=True, env=ENVIRONMENT | (env or {}), **options
+    )

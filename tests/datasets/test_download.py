@@ -1,11 +1,11 @@
 """Fetching from UCI, played by a server on this machine."""
 
 import io
-import random
 import threading
 import zipfile
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+import numpy as np
 import pytest
 
 from robustq import datasets
@@ -144,7 +144,9 @@ def test_what_is_no_archive_of_it_is_not_kept(server, kind):
         "page": b"<html>sorry</html>",
         "empty": make_archive({}),
         "damaged": damage(
-            make_archive({"german.data": random.Random(0).randbytes(5000)}, zipfile.ZIP_DEFLATED)
+            make_archive(
+                {"german.data": np.random.default_rng(0).bytes(5000)}, zipfile.ZIP_DEFLATED
+            )
         ),
     }[kind]
     with pytest.raises(FileError, match=r"is not the archive it should be\. By hand"):

@@ -71,14 +71,19 @@ def save(model: GenerativeClassifier, path: str | Path) -> None:
     FileError
         If it cannot be written.
     """
-    from safetensors.numpy import save_file  # noqa: PLC0415 (not needed for anything else)
+    from safetensors import SafetensorError  # noqa: PLC0415 (not needed for anything else)
+    from safetensors.numpy import save_file  # noqa: PLC0415
 
     header, arrays = _describe(model)
     text = json.dumps(header, ensure_ascii=False, allow_nan=False)
     # One entry, because safetensors writes several in any order.
     metadata = {KEY: f"{_checksum(text, arrays)} {text}"}
     with replacing(Path(path)) as part:
-        save_file({name: np.ascontiguousarray(a) for name, a in arrays.items()}, part, metadata)
+        try:
+            save_file({name: np.ascontiguousarray(a) for name, a in arrays.items()}, part, metadata)
+        except SafetensorError as error:
+            msg = f"{path} cannot be written ({error}): choose another place"
+            raise FileError(msg) from error
 
 
 def load(path: str | Path) -> Any:

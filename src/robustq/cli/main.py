@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
 import signal
 import sys
-from typing import Any
+import traceback
+from typing import Any, NoReturn
 
 import typer
 from typer.core import TyperGroup
@@ -92,23 +94,37 @@ def main() -> None:
         # Not every terminal can show every letter.
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
+    _run(sys.argv[1:])
+
+
+def _run(arguments: list[str]) -> None:
+    # Each branch leaves at once, while the error still holds on to what was being read: letting go
+    # of a pipe that somebody reads from in a thread would wait for its next rows.
     try:
-        app(args=_debug_first(sys.argv[1:]))
+        app(args=_debug_first(arguments))
+    except SystemExit as ended:
+        _leave(ended.code if isinstance(ended.code, int) else int(ended.code is not None))
     except KeyboardInterrupt:
-        sys.exit(INTERRUPTED)
+        _leave(INTERRUPTED)
     except BrokenPipeError:
-        # Whoever read our output has seen enough; nothing is left to flush.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(0)
+        _leave(0)  # whoever read our output has seen enough
     except Exception as error:
-        if DEBUG in sys.argv:
-            raise
-        typer.echo(
-            f"Error: something went wrong within robustq ({type(error).__name__}: {error}). "
-            f"Please report it, with what {DEBUG} shows.",
-            err=True,
-        )
-        sys.exit(CRASHED)
+        if DEBUG in arguments:
+            traceback.print_exc()
+        else:
+            typer.echo(
+                f"Error: something went wrong within robustq ({type(error).__name__}: {error}). "
+                f"Please report it, with what {DEBUG} shows.",
+                err=True,
+            )
+        _leave(CRASHED)
+
+
+def _leave(code: int) -> NoReturn:
+    with contextlib.suppress(OSError):
+        sys.stdout.flush()
+        sys.stderr.flush()
+    os._exit(code)
 
 
 def _debug_first(arguments: list[str]) -> list[str]:

@@ -273,8 +273,12 @@ def read_table(path: str, options: CsvOptions | None = None) -> pa.Table:
 
 def read_ahead(batches: Iterator[pa.Table]) -> Iterator[pa.Table]:
     """Yield batches, the next one being read meanwhile."""
-    with ThreadPoolExecutor(1) as pool:
+    pool = ThreadPoolExecutor(1)
+    try:
         coming = pool.submit(next, batches, None)
         while (batch := coming.result()) is not None:
             coming = pool.submit(next, batches, None)
             yield batch
+    finally:
+        # Whoever waits for rows from a pipe may wait for ever.
+        pool.shutdown(wait=False, cancel_futures=True)

@@ -1,0 +1,452 @@
+"""fit, score, evaluate, inspect and demo, as a user runs them."""
+
+import json
+import resource
+import signal
+import subprocess
+import sys
+import time
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+import pytest
+
+import robustq
+from tests.cli.commands import ENVIRONMENT, run
+
+ROWS = 300
+SMALL_DISK = 30_000  # bytes that a file may have
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A folder with a table, and models that learned from it."""
+    folder = tmp_path_factory.mktemp("work")
+    rng = np.random.default_rng(0)
+    amount, purpose = rng.normal(100, 30, ROWS).round(1), rng.choice(["car", "home", "other"], ROWS)
+    outcome = np.where(
+        amount + 40 * (purpose == "car") + rng.normal(0, 30, ROWS) > 110, "bad", "good"
+    )
+    table = pa.table(
+        {
+            "id": [f"{i:05d}" for i in range(ROWS)],
+            "amount": amount,
+            "purpose": purpose,
+            "age": rng.integers(18, 90, ROWS),
+            "outcome": outcome,
+        }
+    )
+    pyarrow.csv.write_csv(table, folder / "train.csv")
+    pq.write_table(table, folder / "train.parquet")
+    for model in ("nbc", "forest"):
+        done = run(
+            *("fit", "train.csv", "--target", "outcome", "--model", model, "--drop", "id"),
+            *("-o", f"{model}.robustq"),
+            cwd=folder,
+        )
+        assert done.returncode == 0, done.stderr
+        assert done.stderr == ""
+        (folder / f"{model}.txt").write_text(done.stdout)
+    return folder
+
+
+def explain(done):
+    return " ".join(done.stderr.replace("│", " ").split())
+
+
+def test_fit_says_how_it_understood_the_table(folder):
+    text = (folder / "nbc.txt").read_text()
+    lines = {line.split()[0]: line for line in text.splitlines() if line.strip()}
+    assert "numbers, 10 bins" in lines["amount"]
+    assert "18 to 89" in lines["age"]
+    assert "categories" in lines["purpose"]
+    assert "car, home, other" in lines["purpose"]
+    assert "id" not in lines
+    assert "300 rows, classes bad, good" in text
+    assert "Tried on 60 rows held out: accuracy 0." in text
+    assert "AU-ARC r_epsilon" in text
+
+
+def test_fit_learns_from_all_rows(folder):
+    model = robustq.load(folder / "forest.robustq")
+    assert model.training_["rows"] == ROWS
+    assert model.training_["target"] == "outcome"
+    assert model.training_["holdout"]["rows"] == 60
+    assert model.classes_.tolist() == ["bad", "good"]
+
+
+def test_columns_that_look_like_ids_are_remarked_on(folder):
+    done = run("fit", "train.csv", "--target", "outcome", "--no-holdout", "-o", "x", cwd=folder)
+    assert "looks like an id: --drop id?" in done.stdout
+    assert "held out" not in done.stdout
+
+
+def test_any_format_gives_the_same_scores(folder, tmp_path):
+    found = {}
+    for name in ("out.parquet", "out.csv", "out.jsonl"):
+        done = run(
+            "score", "nbc.robustq", "train.csv", "-o", tmp_path / name, "--keep", "id", cwd=folder
+        )
+        assert done.returncode == 0, done.stderr
+        assert done.stdout == ""
+        assert "300 rows" in done.stderr
+    found["parquet"] = pq.read_table(tmp_path / "out.parquet").to_pylist()
+    text = pyarrow.csv.ConvertOptions(column_types={"id": pa.string()})
+    found["csv"] = pyarrow.csv.read_csv(tmp_path / "out.csv", convert_options=text).to_pylist()
+    lines = (tmp_path / "out.jsonl").read_text().splitlines()
+    found["jsonl"] = [json.loads(line) for line in lines]
+    assert found["parquet"] == found["csv"] == found["jsonl"]
+    assert list(found["csv"][0]) == [
+        *("id", "prediction", "probability", "runner_up", "robustness_epsilon"),
+        *("tipping_class_epsilon", "robustness_tv", "tipping_class_tv", "robustness_chi2"),
+        "tipping_class_chi2",
+    ]
+    assert found["csv"][7]["id"] == "00007"
+    model = robustq.load(folder / "nbc.robustq")
+    known = model.assess(pq.read_table(folder / "train.parquet"))
+    assert [row["prediction"] for row in found["csv"]] == known.prediction.tolist()
+    np.testing.assert_allclose(
+        [row["robustness_tv"] for row in found["csv"]], known.robustness["tv"], rtol=1e-12
+    )
+
+
+def test_pipes_in_and_out(folder):
+    content = (folder / "train.csv").read_text()
+    done = run(
+        "score", "nbc.robustq", "-", "-o", "-", "--perturbation", "tv", cwd=folder, input=content
+    )
+    assert done.returncode == 0
+    assert done.stderr == ""
+    lines = done.stdout.splitlines()
+    assert len(lines) == ROWS + 1
+    assert lines[0] == '"prediction","probability","runner_up","robustness_tv","tipping_class_tv"'
+    fitted = run(
+        "fit", "-", "--target", "outcome", "-o", "piped.robustq", cwd=folder, input=content
+    )
+    assert fitted.returncode == 0
+
+
+def test_a_reader_that_has_seen_enough_is_no_error(folder):
+    command = f"{sys.executable} -m robustq score nbc.robustq train.csv -o - | head -2"
+    done = subprocess.run(  # noqa: PLW1510, S602
+        command, shell=True, cwd=folder, env=ENVIRONMENT, capture_output=True, text=True
+    )
+    assert len(done.stdout.splitlines()) == 2
+    assert "Traceback" not in done.stderr
+    assert "Error" not in done.stderr
+
+
+def test_a_threshold_of_ones_own_and_a_ball_of_ones_own(folder, tmp_path):
+    (folder / "my_balls.py").write_text(
+        "from robustq.perturbations import TotalVariation\n"
+        "class Mine(TotalVariation):\n    name = 'mine'\n"
+    )
+    done = run(
+        *("score", "nbc.robustq", "train.parquet", "-o", tmp_path / "o.parquet"),
+        *("--perturbation", "my_balls:Mine", "--perturbation", "tv", "--min-robustness", "0.02"),
+        cwd=folder,
+    )
+    assert done.returncode == 0, done.stderr
+    table = pq.read_table(tmp_path / "o.parquet")
+    np.testing.assert_allclose(
+        table["robustness_mine"].to_numpy(), table["robustness_tv"].to_numpy(), rtol=1e-9
+    )
+    accepted = table["robustness_mine"].to_numpy() >= 0.02
+    assert table["accepted"].to_pylist() == accepted.tolist()
+
+
+def test_a_calibrated_gate_goes_into_the_model(folder, tmp_path):
+    done = run(
+        *("fit", "train.csv", "--target", "outcome", "--drop", "id", "--max-error", "0.3"),
+        *("--confidence", "0.8", "--holdout", "0.5", "-o", "gated.robustq"),
+        cwd=folder,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "Gate: accepts" in done.stdout
+    gate = robustq.load(folder / "gated.robustq").training_["gate"]
+    assert gate["bound"] <= 0.3
+    run(
+        "score",
+        "gated.robustq",
+        "train.csv",
+        "-o",
+        tmp_path / "o.parquet",
+        "--perturbation",
+        "chi2",
+        cwd=folder,
+    )
+    table = pq.read_table(tmp_path / "o.parquet")
+    accepted = table["robustness_tv"].to_numpy() > gate["above"]
+    assert table["accepted"].to_pylist() == accepted.tolist()
+    done = run(
+        *("fit", "train.csv", "--target", "outcome", "--max-error", "0.0001", "-o", "none.robustq"),
+        cwd=folder,
+    )
+    assert "nothing will be accepted" in " ".join(done.stdout.split())
+
+
+def test_evaluate_writes_a_page_and_numbers(folder, tmp_path):
+    page = tmp_path / "report.html"
+    done = run("evaluate", "forest.robustq", "train.csv", "-o", page, "--json", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert told["rows"] == ROWS
+    assert set(told["indicators"]) == {
+        *("r_epsilon", "r_tv", "r_chi2", "r_pari_mutuel", "r_odds_ratio", "r_kl"),
+        *("u_marg", "u_max", "u_H"),
+    }
+    assert len(told["least"]) == 10
+    assert all(item["tipping_class"] != item["prediction"] for item in told["least"])
+    text = page.read_text()
+    assert "http" not in text.replace("http://www.w3.org", "")
+    assert f"{100 * told['accuracy']:.1f} %" in text
+
+
+def test_inspect_shows_and_exports(folder, tmp_path):
+    done = run("inspect", "forest.robustq", cwd=folder)
+    assert "GenerativeForestClassifier" in done.stdout
+    assert "25 with" in done.stdout
+    assert "car, home, other" in done.stdout
+    document = run("inspect", "forest.robustq", "--json", cwd=folder).stdout
+    (folder / "forest.json").write_text(document)
+    again = run("fit", "--from-json", "forest.json", "-o", "again.robustq", cwd=folder)
+    assert again.returncode == 0, again.stderr
+    model = robustq.load(folder / "again.robustq")
+    assert model.to_dict() == json.loads(document)
+    assert robustq.load(folder / "forest.json").to_dict() == json.loads(document)
+
+
+def test_the_demo_tells_the_story(tmp_path):
+    done = run("demo", cwd=tmp_path, env={"ROBUSTQ_DATA": ""})
+    assert done.returncode == 0, done.stderr
+    assert "naive Bayes: accuracy 7" in done.stdout
+    rows = [line for line in done.stdout.splitlines() if line.split()[:1] in (["good"], ["bad"])]
+    assert len(rows) == 10
+    assert (tmp_path / "robustq-demo" / "report.html").is_file()
+    assert robustq.load(tmp_path / "robustq-demo" / "forest.robustq").predict_proba is not None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("fit", "nowhere.csv", "--target", "outcome", "-o", "x"), "nowhere.csv does not exist"),
+        (
+            ("fit", "train.csv", "--target", "nothing", "-o", "x"),
+            "no column 'nothing'; there are 'id'",
+        ),
+        (("fit", "train.csv", "--target", "amount", "-o", "x"), "a classifier predicts classes"),
+        (("fit", "train.csv", "-o", "x"), "--target"),
+        (("fit", "train.csv", "--target", "outcome"), "--output"),
+        (
+            ("fit", "train.csv", "--target", "outcome", "-o", "no/where/x"),
+            "there is no folder no/where",
+        ),
+        (("fit", "train.csv", "--target", "outcome", "-o", "train.csv"), "would be written over"),
+        (("fit", "train.csv", "--target", "outcome", "-o", "x", "--model", "svm"), "nbc or forest"),
+        (
+            ("fit", "train.csv", "--target", "outcome", "-o", "x", "--drop", "z"),
+            "--drop: there is no",
+        ),
+        (("fit", "train.csv", "--target", "outcome", "-o", "x", "--trees", "0"), "n_estimators"),
+        (("fit", "train.csv", "--target", "outcome", "-o", "x", "--holdout", "2"), "--holdout"),
+        (("fit", "train.csv", "--target", "outcome", "-o", "x", "--numeric", "purpose"), "purpose"),
+        (("fit", "short.csv", "--target", "b", "-o", "x"), "short.csv, row 3: 1 values where 2"),
+        (("fit", "empty.csv", "--target", "b", "-o", "x"), "empty.csv is empty"),
+        (("fit", "header.csv", "--target", "b", "-o", "x"), "no row has a value in column 'b'"),
+        (("fit", "twice.csv", "--target", "b", "-o", "x"), "two columns named 'b'"),
+        (("score", "nowhere", "train.csv", "-o", "o.csv"), "nowhere cannot be read"),
+        (("score", "train.csv", "train.csv", "-o", "o.csv"), "train.csv: "),
+        (("score", "nbc.robustq", "train.csv", "-o", "o.xlsx"), "no ending that tells a format"),
+        (
+            ("score", "nbc.robustq", "train.csv", "-o", "o.csv", "--keep", "z"),
+            "no column 'z', which is to",
+        ),
+        (("score", "nbc.robustq", "twice.csv", "-o", "o.csv"), "two columns named 'b'"),
+        (("score", "nbc.robustq", "short.csv", "-o", "o.csv"), "short.csv has no column 'amount'"),
+        (("score", "nbc.robustq", "train.csv", "-o", "nbc.robustq.csv/o.csv"), "cannot be written"),
+        (
+            ("score", "nbc.robustq", "train.csv", "-o", "o.csv", "--perturbation", "tw"),
+            "did you mean 'tv'",
+        ),
+        (
+            ("score", "nbc.robustq", "train.csv", "-o", "o.csv", "--perturbation", "os:path"),
+            "no Perturbation",
+        ),
+        (("score", "nbc.robustq", "bad*.csv", "-o", "o.csv"), "matches no file"),
+        (
+            ("evaluate", "nbc.robustq", "header.csv", "--target", "b", "-o", "o.html"),
+            "no row with a label",
+        ),
+        (
+            ("evaluate", "nbc.robustq", "train.csv", "--target", "purpose", "-o", "o.html"),
+            "which the model does not know",
+        ),
+        (("inspect", "train.csv"), "train.csv: "),
+        (("wrong",), "No such command"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else None,
+)
+def test_wrong_use_is_explained_and_writes_nothing(folder, arguments, message):
+    for name, content in (
+        ("short.csv", "a,b\n1,2\n3\n"),
+        ("empty.csv", ""),
+        ("header.csv", "a,b\n"),
+        ("twice.csv", "b,b\n1,2\n"),
+    ):
+        (folder / name).write_text(content)
+    before = {path.name for path in folder.iterdir()}
+    done = run(*arguments, cwd=folder)
+    assert done.returncode == 2, done.stderr
+    assert message in explain(done)
+    assert "Traceback" not in done.stderr
+    assert {path.name for path in folder.iterdir()} == before
+
+
+def test_every_command_has_help_with_an_example():
+    listed = run("--help").stdout
+    for command in ("demo", "fit", "score", "evaluate", "inspect", "reproduce", "datasets"):
+        assert command in listed
+        done = run(command, "--help")
+        assert done.returncode == 0
+        assert f"Example: robustq {command}" in " ".join(done.stdout.split())
+
+
+def test_help_is_there_at_once():
+    script = (
+        "import sys, time; start = time.perf_counter(); import robustq.cli.main;"
+        "print([n for n in ('numba', 'sklearn', 'pyarrow', 'matplotlib', 'scipy', 'pandas')"
+        " if n in sys.modules])"
+    )
+    command = [sys.executable, "-c", script]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)  # noqa: S603
+    assert done.stdout.strip() == "[]"
+
+
+@contextmanager
+def feeding(folder, output, limit=None):
+    """Score rows from a pipe that does not end, and go on when something has been written."""
+    command = [sys.executable, "-m", "robustq", "score", "nbc.robustq", "-", "-o", str(output)]
+    with subprocess.Popen(  # noqa: S603
+        command,
+        cwd=folder,
+        env=ENVIRONMENT,
+        stdin=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        preexec_fn=limit,  # noqa: PLW1509
+    ) as process:
+        try:
+            write_rows(process, folder, output, until_ended=limit is not None)
+            yield process
+        finally:
+            process.kill()
+            with suppress(BrokenPipeError):
+                process.stdin.close()
+
+
+def write_rows(process, folder, output, *, until_ended):
+    header, *lines = (folder / "train.csv").read_text().splitlines(keepends=True)
+    block = "".join(lines * 400).encode()
+    deadline = time.monotonic() + 120
+    with suppress(BrokenPipeError):
+        process.stdin.write(header.encode())
+        while process.poll() is None and time.monotonic() < deadline:
+            process.stdin.write(block)
+            process.stdin.flush()
+            parts = list(output.parent.glob(".*.part"))
+            if not until_ended and any(part.stat().st_size > 10_000 for part in parts):
+                return
+
+
+def test_ctrl_c_leaves_nothing(folder, tmp_path):
+    with feeding(folder, tmp_path / "out.csv") as process:
+        assert process.poll() is None
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) == 130
+        error = process.stderr.read().decode()
+    assert "Interrupted." in error
+    assert "Traceback" not in error
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_request_to_end_leaves_nothing(folder, tmp_path):
+    with feeding(folder, tmp_path / "out.csv") as process:
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(60) == 128 + signal.SIGTERM
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_killed_it_leaves_no_output_under_its_name(folder, tmp_path):
+    (tmp_path / "out.csv").write_text("what was there before")
+    with feeding(folder, tmp_path / "out.csv") as process:
+        process.kill()
+        process.wait(60)
+    assert (tmp_path / "out.csv").read_text() == "what was there before"
+
+
+def shrink_disk():
+    resource.setrlimit(resource.RLIMIT_FSIZE, (SMALL_DISK, SMALL_DISK))
+
+
+@pytest.mark.parametrize("name", ["out.csv", "out.jsonl", "out.parquet"])
+def test_a_full_disk_is_explained(folder, tmp_path, name):
+    with feeding(folder, tmp_path / name, shrink_disk) as process:
+        assert process.wait(60) == 2
+        error = process.stderr.read().decode()
+    assert f"{name} cannot be written" in error
+    assert "Traceback" not in error
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_full_disk_leaves_no_model(folder, tmp_path):
+    done = run(
+        *("fit", "train.csv", "--target", "outcome", "-o", tmp_path / "m.robustq"),
+        cwd=folder,
+        preexec_fn=shrink_disk,
+    )
+    assert done.returncode == 2
+    assert "m.robustq cannot be written" in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(not Path("/proc/self").is_dir(), reason="needs a folder nobody can write to")
+def test_an_unwritable_folder_is_explained(folder):
+    for arguments in (
+        ("score", "nbc.robustq", "train.csv", "-o", "/proc/out.csv"),
+        ("fit", "train.csv", "--target", "outcome", "-o", "/proc/model"),
+        ("evaluate", "nbc.robustq", "train.csv", "-o", "/proc/report.html"),
+        ("demo", "-o", "/proc/demo"),
+    ):
+        done = run(*arguments, cwd=folder)
+        assert done.returncode == 2, done.stderr
+        assert "cannot be written" in explain(done)
+
+
+def test_debug_shows_the_traceback(folder):
+    done = run("--debug", "score", "nbc.robustq", "nowhere.csv", "-o", "o.csv", cwd=folder)
+    assert "Traceback" in done.stderr
+    assert done.returncode != 0
+
+
+def test_a_folder_and_a_pattern_are_scored_in_order(folder, tmp_path):
+    parts = tmp_path / "parts"
+    parts.mkdir()
+    table = pq.read_table(folder / "train.parquet")
+    pyarrow.csv.write_csv(table.slice(0, 100), parts / "a.csv")
+    pq.write_table(table.slice(100, 100), parts / "b.parquet")
+    with pa.output_stream(str(parts / "c.csv.gz"), compression="gzip") as stream:
+        pyarrow.csv.write_csv(table.slice(200), stream)
+    whole = run(
+        "score", "forest.robustq", "train.csv", "-o", tmp_path / "whole.parquet", cwd=folder
+    )
+    assert whole.returncode == 0, whole.stderr
+    done = run(
+        "score", "forest.robustq", parts, "-o", tmp_path / "o.parquet", "--keep-all", cwd=folder
+    )
+    assert done.returncode == 0, done.stderr
+    scored, known = pq.read_table(tmp_path / "o.parquet"), pq.read_table(tmp_path / "whole.parquet")
+    assert scored.select(known.column_names).to_pylist() == known.to_pylist()
+    assert [int(i) for i in scored["id"].to_pylist()] == list(range(ROWS))
