@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from . import balls, curves, forest, naive_bayes
+from . import balls, curves, forest, naive_bayes, streaming
 
 MEASURES = (
     balls.measure,
@@ -14,6 +14,8 @@ MEASURES = (
     forest.measure_ratios,
     forest.measure_growth,
     curves.measure,
+    streaming.measure_start,
+    streaming.measure,
 )
 
 

@@ -57,7 +57,11 @@ def open_writer(path: str, schema: pa.Schema) -> Iterator[Writer]:
         part = stack.enter_context(replacing(Path(path)))
         ending = path.lower()
         if ending.endswith((".parquet", ".pq")):
-            yield stack.enter_context(pq.ParquetWriter(part, schema, compression="zstd"))
+            # Numbers hardly repeat: a dictionary of them would cost more than it saves.
+            words = [field.name for field in schema if not pa.types.is_floating(field.type)]
+            yield stack.enter_context(
+                pq.ParquetWriter(part, schema, compression="zstd", use_dictionary=words)
+            )
         elif ending.endswith((".jsonl", ".ndjson")):
             yield _JsonWriter(stack.enter_context(part.open("w", encoding="utf-8")))
         else:
