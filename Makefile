@@ -7,12 +7,15 @@ bin   := $(VENV)/bin
 ready := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test check format bench figures clean
+.PHONY: help setup demo test check format bench figures clean
 
 help: ## Show this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 12
 
 setup: $(ready) ## Make the virtual environment and install robustq with its developers' tools
+
+demo: $(ready) ## Show the whole story on data that ships with robustq, in a minute
+	$(bin)/robustq demo
 
 test: $(ready) ## Run the tests (doctests, examples and documentation included)
 	$(bin)/python -m pytest
@@ -33,6 +36,7 @@ bench: $(ready) ## Measure, and compare with the promised limits
 figures: $(ready) ## Draw the pictures of docs/ anew
 	$(bin)/python docs/draw_balls.py
 	$(bin)/python docs/draw_curves.py
+	$(bin)/python docs/draw_demo.py
 
 clean: ## Remove the environment, caches and build products
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -19,6 +19,7 @@ import robustq
 from tests.cli.commands import ENVIRONMENT, run
 
 ROWS = 300
+ROOT = Path(__file__).parents[2]
 SMALL_DISK = 30_000  # bytes that a file may have
 
 
@@ -226,6 +227,9 @@ def test_the_demo_tells_the_story(tmp_path):
     assert "naive Bayes: accuracy 7" in done.stdout
     rows = [line for line in done.stdout.splitlines() if line.split()[:1] in (["good"], ["bad"])]
     assert len(rows) == 10
+    # The README shows what one really sees.
+    shown = [line.rstrip() for line in done.stdout.splitlines()[:-2]]
+    assert "\n".join(shown).strip() in (ROOT / "README.md").read_text()
     assert (tmp_path / "robustq-demo" / "report.html").is_file()
     assert robustq.load(tmp_path / "robustq-demo" / "forest.robustq").predict_proba is not None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +23,9 @@ def make_console(*, stderr: bool = False) -> Console:
     from rich.console import Console  # noqa: PLC0415 (slow to import)
 
     console = Console(stderr=stderr, highlight=False)
-    return console if console.is_terminal else Console(stderr=stderr, highlight=False, width=WIDE)
+    if console.is_terminal or "COLUMNS" in os.environ:
+        return console
+    return Console(stderr=stderr, highlight=False, width=WIDE)
 
 
 def split_list(given: Sequence[str] | None) -> tuple[str, ...]:

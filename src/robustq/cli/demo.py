@@ -40,9 +40,9 @@ def demo(
     X, y = data.X, _name_labels(data)
     train, test = split_rows(len(y), 0.4, seed=0)
     console.print(
-        f"German credit data: {len(y):,} people who borrowed money, {X.num_columns} things known "
-        f"about each, and whether they were a good or a bad risk. Two models learn from "
-        f"{len(train)} of them and predict the other {len(test)}.\n"
+        f"German credit data: {len(y):,} people who borrowed money, {X.num_columns} things known about\n"
+        f"each, and whether they were a good or a bad risk. Two models learn from {len(train)} of\n"
+        f"them and predict the other {len(test)}.\n"
     )
     X_test, y_test = take_rows(X, test), y[test]
     found = []
@@ -103,8 +103,8 @@ def _show_predictions(console: Any, model: Any, X: Any, y: np.ndarray[Any, Any])
             str(assessment.prediction[row]),
             Text(str(y[row]), style="" if right else "bold red"),
             f"{assessment.probability[row]:.3f}",
-            f"{assessment.robustness['tv'][row]:.4f}",
-            f"{assessment.robustness['chi2'][row]:.4f}",
+            f"{assessment.robustness['tv'][row]:.3g}",
+            f"{assessment.robustness['chi2'][row]:.3g}",
             str(assessment.tipping_class["tv"][row]),
         )
     console.print(table)
