@@ -39,10 +39,11 @@ def demo(
     data = datasets.load("german", download=False)
     X, y = data.X, _name_labels(data)
     train, test = split_rows(len(y), 0.4, seed=0)
+    known = f"{X.num_columns} things known about\neach"
     console.print(
-        f"German credit data: {len(y):,} people who borrowed money, {X.num_columns} things known about\n"
-        f"each, and whether they were a good or a bad risk. Two models learn from {len(train)} of\n"
-        f"them and predict the other {len(test)}.\n"
+        f"German credit data: {len(y):,} people who borrowed money, {known}, and whether they were "
+        f"a good or a bad risk. Two models learn from {len(train)} of\nthem and predict the other "
+        f"{len(test)}.\n"
     )
     X_test, y_test = take_rows(X, test), y[test]
     found = []
