@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import typer
 
@@ -12,8 +12,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rich.console import Console
+    from rich.table import Table
 
-__all__ = ["make_console", "read_number", "refuse_same_file", "split_list"]
+__all__ = ["make_console", "make_table", "read_number", "refuse_same_file", "split_list"]
 
 WIDE = 140
 
@@ -26,6 +27,19 @@ def make_console(*, stderr: bool = False) -> Console:
     if console.is_terminal or "COLUMNS" in os.environ:
         return console
     return Console(stderr=stderr, highlight=False, width=WIDE)
+
+
+def make_table(*titles: str, right: Sequence[str] = (), title: str | None = None) -> Table:
+    """Return a table to be filled and printed; the columns in `right` are aligned so."""
+    from rich import box  # noqa: PLC0415 (slow to import)
+    from rich.table import Table  # noqa: PLC0415
+    from rich.text import Text  # noqa: PLC0415
+
+    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+    for name in titles:
+        justify: Literal["left", "right"] = "right" if name in right else "left"
+        table.add_column(Text(name), justify=justify, overflow="fold")
+    return table
 
 
 def split_list(given: Sequence[str] | None) -> tuple[str, ...]:

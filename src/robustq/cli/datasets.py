@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from .consoles import make_console
+from .consoles import make_console, make_table
 
 __all__ = ["list_datasets"]
 
@@ -28,17 +28,15 @@ def list_datasets(
 
     Example: [bold]robustq datasets --data-dir ~/uci[/bold]
     """
-    from rich import box  # noqa: PLC0415 (slow to import)
-    from rich.table import Table  # noqa: PLC0415
-    from rich.text import Text  # noqa: PLC0415
+    from rich.text import Text  # noqa: PLC0415 (slow to import)
 
     from robustq import datasets  # noqa: PLC0415
 
     console = make_console()
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for title in ("id", "name", "rows", "classes", "features"):
-        table.add_column(title, justify="left" if title in {"id", "name"} else "right")
-    table.add_column("where", overflow="fold")
+    table = make_table(
+        *("id", "name", "rows", "classes", "features", "where"),
+        right=("rows", "classes", "features"),
+    )
     missing = []
     for name in datasets.names():
         source = datasets.get(name)

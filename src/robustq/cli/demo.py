@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .consoles import make_console
+from .consoles import make_console, make_table
 from .evaluate import show_areas
 
 if TYPE_CHECKING:
@@ -84,20 +84,15 @@ def _name_labels(data: Any) -> np.ndarray[Any, Any]:
 def _show_predictions(console: Any, model: Any, X: Any, y: np.ndarray[Any, Any]) -> None:
     """Show ten predictions, from the least robust to the most robust."""
     import numpy as np  # noqa: PLC0415 (slow to import)
-    from rich import box  # noqa: PLC0415
-    from rich.table import Table  # noqa: PLC0415
     from rich.text import Text  # noqa: PLC0415
 
     assessment = model.assess(X, ["tv", "chi2"])
     order = np.argsort(assessment.robustness["tv"], kind="stable")
-    table = Table(
+    table = make_table(
+        *("prediction", "truth", "probability", "robustness (tv)", "(chi2)", "flips to"),
+        right=("probability", "robustness (tv)", "(chi2)", "flips to"),
         title="Ten of naive Bayes' predictions, the least robust first",
-        box=box.SIMPLE_HEAD,
-        pad_edge=False,
-        title_justify="left",
     )
-    for title in ("prediction", "truth", "probability", "robustness (tv)", "(chi2)", "flips to"):
-        table.add_column(title, justify="left" if title in {"prediction", "truth"} else "right")
     for row in order[np.linspace(0, len(order) - 1, SHOWN).astype(int)].tolist():
         right = assessment.prediction[row] == y[row]
         table.add_row(

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from .consoles import make_console, refuse_same_file, split_list
+from .consoles import make_console, make_table, refuse_same_file, split_list
 from .options import Delimiter, EncodingName, ModelPath, NoHeader, make_csv_options
 
 __all__ = ["evaluate", "show_areas"]
@@ -112,14 +112,10 @@ def _separate(model: Any, table: Any, target: str, name: str) -> tuple[Any, Any]
 
 def show_areas(console: Any, found: list[dict[str, Any]]) -> None:
     """Show the AU-ARC of indicators, a column for each model."""
-    from rich import box  # noqa: PLC0415 (slow to import)
-    from rich.table import Table  # noqa: PLC0415
-    from rich.text import Text  # noqa: PLC0415
+    from rich.text import Text  # noqa: PLC0415 (slow to import)
 
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("AU-ARC")
-    for model in found:
-        table.add_column(Text(model["title"] if len(found) > 1 else ""), justify="right")
+    titles = [model["title"] for model in found] if len(found) > 1 else [""]
+    table = make_table("AU-ARC", *titles, right=titles)
     best = [max(item["area"] for item in model["indicators"].values()) for model in found]
     for name in found[0]["indicators"]:
         areas = [model["indicators"][name]["area"] for model in found]

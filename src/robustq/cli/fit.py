@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .consoles import make_console, read_number, refuse_same_file, split_list
+from .consoles import make_console, make_table, read_number, refuse_same_file, split_list
 from .options import Delimiter, EncodingName, NoHeader, find_balls, make_csv_options
 
 if TYPE_CHECKING:
@@ -203,14 +203,12 @@ def _check_shares(max_error: float, confidence: float, *, no_holdout: bool) -> N
 
 
 def _show_columns(console: Any, columns: list[Understanding]) -> None:
-    from rich import box  # noqa: PLC0415 (slow to import)
-    from rich.table import Table  # noqa: PLC0415
-    from rich.text import Text  # noqa: PLC0415
+    from rich.text import Text  # noqa: PLC0415 (slow to import)
 
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for title in ("column", "taken as", "values", "missing", "for example", ""):
-        right = title in {"values", "missing"}
-        table.add_column(title, justify="right" if right else "left", overflow="fold")
+    table = make_table(
+        *("column", "taken as", "values", "missing", "for example", ""),
+        right=("values", "missing"),
+    )
     shown = columns if len(columns) <= 60 else columns[:50]
     for column in shown:
         missing = f"{column.missing:,}" if column.missing else ""

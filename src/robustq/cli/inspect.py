@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from .consoles import make_console
+from .consoles import make_console, make_table
 from .options import ModelPath
 
 __all__ = ["inspect"]
@@ -71,13 +71,9 @@ def _describe_parameters(classifier: Any) -> dict[str, str]:
 
 
 def _show_features(console: Any, classifier: Any) -> None:
-    from rich import box  # noqa: PLC0415 (slow to import)
-    from rich.table import Table  # noqa: PLC0415
-    from rich.text import Text  # noqa: PLC0415
+    from rich.text import Text  # noqa: PLC0415 (slow to import)
 
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for title in ("feature", "values", ""):
-        table.add_column(title, justify="right" if title == "values" else "left", overflow="fold")
+    table = make_table("feature", "values", "", right=("values",))
     columns = classifier.encoding_.columns
     for column in columns[:MOST]:
         categories = getattr(column, "categories", None)
