@@ -34,6 +34,7 @@ KEY = "robustq"
 LONGEST_HEADER = 10**8
 TYPES = {"F64": np.float64, "I32": np.int32, "I64": np.int64, "U64": np.uint64}
 LABEL_TYPES = {"object", *(np.dtype(kind).str for kind in "?bBhHiIlLqQefd")}
+FACTS = {"rows": int, "date": str, "robustq": str, "target": str, "source": str, "gate": dict}
 ESTIMATORS: dict[str, type[GenerativeClassifier]] = {
     estimator.__name__: estimator
     for estimator in (NaiveBayesClassifier, GenerativeForestClassifier, GenerativeTreeClassifier)
@@ -305,17 +306,33 @@ def _set_facts(classifier: Any, header: dict[str, Any]) -> None:
     learned, training = header.get("learned"), header.get("training")
     if not isinstance(learned, dict) or not isinstance(training, dict):
         _refuse("its header lacks what it says about the training")
+    _check_training(training)
     smoothing = learned.get("smoothing")
     if isinstance(smoothing, (int, float)):
         classifier.smoothing_ = float(smoothing)
     classifier.training_ = training
 
 
+def _check_training(training: dict[str, Any]) -> None:
+    """Refuse facts of a type that nobody who shows or uses them expects."""
+    for name, kind in FACTS.items():
+        value = training.get(name, kind())
+        if not isinstance(value, kind) or isinstance(value, bool):
+            _refuse(f"what it says about the training is odd: {name} is {value!r}")
+    gate = training.get("gate")
+    if gate is not None:
+        above = gate.get("above")
+        number = isinstance(above, (int, float)) and not isinstance(above, bool)
+        if not isinstance(gate.get("ball"), str) or not (above is None or number):
+            _refuse(f"its gate cannot be used: {gate!r}")
+
+
 def _load_document(document: Any) -> Any:
     kind = document.get("kind") if isinstance(document, dict) else None
-    if kind == "generative_forest":
-        return GenerativeForestClassifier.from_dict(document)
-    return NaiveBayesClassifier.from_dict(document)
+    estimator = GenerativeForestClassifier if kind == "generative_forest" else NaiveBayesClassifier
+    classifier = estimator.from_dict(document)
+    classifier.training_ = {}
+    return classifier
 
 
 def _begins_like_json(path: Path) -> bool:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-__all__ = ["make_console", "make_table", "read_number", "refuse_same_file", "split_list"]
+__all__ = ["check_output", "make_console", "make_table", "read_number", "split_list"]
 
 WIDE = 140
 
@@ -59,11 +59,14 @@ def read_number(text: str, option: str, words: dict[str, Any], kind: type) -> An
         raise typer.BadParameter(msg, param_hint=option) from None
 
 
-def refuse_same_file(output: Path | str, inputs: Sequence[str]) -> None:
-    """Raise if a command would write over what it reads."""
-    from robustq.exceptions import InputError  # noqa: PLC0415
+def check_output(output: Path | str, inputs: Sequence[str]) -> None:
+    """Raise if a command would write where there is no folder, or over what it reads."""
+    from robustq.exceptions import FileError, InputError  # noqa: PLC0415
 
     path = Path(output)
+    if not path.parent.is_dir():
+        msg = f"{output} cannot be written: there is no folder {path.parent}"
+        raise FileError(msg)
     for given in inputs:
         if path.exists() and Path(given).exists() and path.samefile(given):
             msg = f"{output} is read and would be written over: choose another name"

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from .consoles import make_console, make_table, refuse_same_file, split_list
+from .consoles import check_output, make_console, make_table, split_list
 from .options import Delimiter, EncodingName, ModelPath, NoHeader, make_csv_options
 
 __all__ = ["evaluate", "show_areas"]
@@ -47,7 +47,7 @@ def evaluate(
     from robustq.report import as_json as say  # noqa: PLC0415
     from robustq.report import write_evaluation  # noqa: PLC0415
 
-    refuse_same_file(output, [str(model), test])
+    check_output(output, [str(model), test])
     classifier = load(model)
     label = target or classifier.training_.get("target")
     if not label:
@@ -78,11 +78,9 @@ def _separate(model: Any, table: Any, target: str, name: str) -> tuple[Any, Any]
 
     from robustq.exceptions import InputError  # noqa: PLC0415
     from robustq.io import Scorer, adapt_labels, adapt_table  # noqa: PLC0415
+    from robustq.io.columns import require_columns  # noqa: PLC0415
 
-    if target not in table.column_names:
-        have = ", ".join(map(repr, table.column_names[:8]))
-        msg = f"{name} has no column {target!r}, the labels; it has {have}: give --target"
-        raise InputError(msg)
+    require_columns([target], table.column_names, name, "the labels (--target)")
     table = table.filter(pc.is_valid(table[target]))
     if not table.num_rows:
         msg = f"{name} has no row with a label in column {target!r}"

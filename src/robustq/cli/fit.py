@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .consoles import make_console, make_table, read_number, refuse_same_file, split_list
+from .consoles import check_output, make_console, make_table, read_number, split_list
 from .options import Delimiter, EncodingName, NoHeader, find_balls, make_csv_options
 
 if TYPE_CHECKING:
@@ -67,56 +67,40 @@ def fit(
 
     Example: [bold]robustq fit train.csv --target outcome --model forest -o model.robustq[/bold]
     """
-    from robustq.exceptions import InputError  # noqa: PLC0415
-
     if from_json is not None:
-        refuse_same_file(output, [str(from_json)])
+        check_output(output, [str(from_json)])
         _convert(from_json, output)
         return
     if train is None or target is None:
         msg = "give a table and --target, the column to predict"
         raise typer.BadParameter(msg)
-    refuse_same_file(output, [train])
-    if not output.parent.is_dir():
-        msg = f"{output} cannot be written: there is no folder {output.parent}"
-        raise InputError(msg)
+    check_output(output, [train])
     from robustq.io import read_table, training  # noqa: PLC0415 (slow to import)
-    from robustq.tables.table import take_rows  # noqa: PLC0415
+    from robustq.io.columns import require_columns  # noqa: PLC0415
 
     table = read_table(train, make_csv_options(delimiter, encoding, no_header))
     dropped, as_category = split_list(drop), split_list(categorical)
+    for option, names in (
+        ("--target", (target,)),
+        ("--drop", dropped),
+        ("--categorical", as_category),
+        ("--numeric", split_list(numeric)),
+    ):
+        require_columns(names, table.column_names, train, f"which {option} names")
     X, y, unlabelled = _separate(table, target, dropped)
-    training.check_columns(X, as_category, "--categorical")
-    training.check_columns(X, split_list(numeric), "--numeric")
     numbers = training.find_numbers(X, split_list(numeric), as_category)
-    estimator = _make_estimator(
-        model, as_category, numbers, smoothing, bins, trees, max_depth, seed
+    promise = None
+    if max_error is not None:
+        find_balls((perturbation,))  # or say what is wrong with it
+        promise = training.Promise(perturbation, max_error, confidence)
+    estimator, found = training.train(
+        _make_estimator(model, as_category, numbers, smoothing, bins, trees, max_depth, seed),
+        *(X, y),
+        holdout=None if no_holdout else holdout,
+        seed=seed,
+        promise=promise,
     )
-    if max_error is not None:
-        _check_shares(max_error, confidence, no_holdout=no_holdout)
-        (ball,) = find_balls((perturbation,))
-    found: Holdout | None = None
-    if no_holdout:
-        estimator.fit(X, y)
-    else:
-        if not 0.0 < holdout < 1.0:
-            msg = f"--holdout must lie between 0 and 1, got {holdout}"
-            raise InputError(msg)
-        if len(y) < 2:
-            msg = f"{train} has a single row: give more, or --no-holdout"
-            raise InputError(msg)
-        copy, found, held = training.evaluate_holdout(estimator, X, y, holdout, seed)
-        # A gate holds for the very model it was calibrated for.
-        estimator = copy if max_error is not None else estimator.fit(X, y)
-    facts: dict[str, Any] = {"target": target, "source": Path(train).name}
-    if found is not None:
-        facts["holdout"] = {"rows": found.rows, "accuracy": found.accuracy, "au_arc": found.areas}
-    if max_error is not None:
-        rows = take_rows(X, held)
-        facts["gate"] = training.check_gate(
-            estimator, rows, y[held], ball.name, max_error, confidence
-        )
-    estimator.training_ |= facts
+    estimator.training_ |= {"target": target, "source": Path(train).name}
     estimator.save(output)
     console = make_console()
     _show_columns(console, training.describe_columns(estimator, X))
@@ -140,10 +124,7 @@ def _separate(
     import pyarrow.compute as pc  # noqa: PLC0415
 
     from robustq.exceptions import InputError  # noqa: PLC0415
-    from robustq.io import training  # noqa: PLC0415
 
-    training.check_columns(table, [target], "--target")
-    training.check_columns(table, dropped, "--drop")
     labelled = pc.is_valid(table[target])
     known = table.filter(labelled)
     if not known.num_rows:
@@ -188,18 +169,6 @@ def _make_estimator(
         )
     msg = f"--model is nbc or forest, got {model!r}"
     raise InputError(msg)
-
-
-def _check_shares(max_error: float, confidence: float, *, no_holdout: bool) -> None:
-    from robustq.exceptions import InputError  # noqa: PLC0415
-
-    for option, value in (("--max-error", max_error), ("--confidence", confidence)):
-        if not 0.0 < value < 1.0:
-            msg = f"{option} must lie between 0 and 1, got {value}"
-            raise InputError(msg)
-    if no_holdout:
-        msg = "--max-error needs rows to calibrate with: leave --no-holdout out"
-        raise InputError(msg)
 
 
 def _show_columns(console: Any, columns: list[Understanding]) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .consoles import make_console, refuse_same_file, split_list
+from .consoles import check_output, make_console, split_list
 from .options import Delimiter, EncodingName, ModelPath, NoHeader, find_balls, make_csv_options
 
 if TYPE_CHECKING:
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from robustq.io import Scorer, Source
     from robustq.io.scoring import Gate
+    from robustq.perturbations import Perturbation
 
 __all__ = ["score"]
 
@@ -66,13 +67,11 @@ def score(
 
     check_ending(output)
     sources = open_sources(data, make_csv_options(delimiter, encoding, no_header))
-    refuse_same_file(output, [str(model), *(source.path for source in sources)])
+    check_output(output, [str(model), *(source.path for source in sources)])
     classifier = load(model)
     names = split_list(perturbation) or PERTURBATIONS
     balls = find_balls(names)
-    gate = _find_gate(classifier.training_, balls[0].name, min_robustness)
-    if gate is not None and gate.ball not in [ball.name for ball in balls]:
-        balls += find_balls((gate.ball,))
+    gate = _find_gate(classifier.training_, balls, min_robustness)
     scorer = Scorer(classifier, balls, None if keep_all else split_list(keep), gate)
     start, rows = time.perf_counter(), 0
     batches = read_ahead(_read(sources, scorer))
@@ -86,17 +85,23 @@ def score(
         _report(make_console(stderr=True), scorer, rows, time.perf_counter() - start, output)
 
 
-def _find_gate(training: dict[str, Any], first: str, least: float | None) -> Gate | None:
+def _find_gate(
+    training: dict[str, Any], balls: list[Perturbation], least: float | None
+) -> Gate | None:
+    """Return who is accepted, if anybody asked; the gate's ball joins the others."""
     from robustq.io.scoring import Gate  # noqa: PLC0415 (slow to import)
 
     if least is not None:
-        return Gate(first, least)
+        return Gate(balls[0].name, least)
     gate = training.get("gate")
     if not isinstance(gate, dict):
         return None
+    (ball,) = find_balls((str(gate.get("ball")),))
+    if ball.name not in [other.name for other in balls]:
+        balls.append(ball)
     above = gate.get("above")
     # Where nothing could be promised, nothing is accepted.
-    return Gate(str(gate.get("ball")), float("inf") if above is None else float(above), strict=True)
+    return Gate(ball.name, float("inf") if above is None else float(above), strict=True)
 
 
 def _read(sources: list[Source], scorer: Scorer) -> Iterator[Any]:

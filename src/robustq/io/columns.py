@@ -11,17 +11,38 @@ from robustq.exceptions import InputError
 from robustq.tables import Categorical
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy as np
 
     from robustq.tables import Encoding
 
-__all__ = ["MISSING", "adapt_labels", "adapt_table", "infer_types"]
+__all__ = ["MISSING", "adapt_labels", "adapt_table", "infer_types", "require_columns"]
 
 # What people write where there is no value.
 MISSING = ("", "?", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None", "#N/A", "<NA>")
 # No leading zeros: 007 is a name, not a number.
 WHOLE = r"^[+-]?(0|[1-9][0-9]{0,17})$"
 NUMBER = r"^[+-]?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?$"
+
+
+def require_columns(wanted: Sequence[str], have: Sequence[str], where: str, why: str) -> None:
+    """Raise if a column is not there.
+
+    Parameters
+    ----------
+    wanted, have : sequence of str
+    where : str
+        What to call the table.
+    why : str
+        What the columns are wanted for.
+    """
+    missing = [name for name in wanted if name not in set(have)]
+    if missing:
+        more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
+        shown = ", ".join(map(repr, have[:8])) + (", …" if len(have) > 8 else "")
+        msg = f"{where} has no column {missing[0]!r}{more}, {why}; it has {shown}"
+        raise InputError(msg)
 
 
 def infer_types(table: pa.Table) -> pa.Table:

@@ -13,7 +13,7 @@ import pyarrow as pa
 from robustq.exceptions import InputError, UnknownValueWarning
 from robustq.quantification.quantified import Quantified
 
-from .columns import adapt_table
+from .columns import adapt_table, require_columns
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -79,13 +79,8 @@ class Scorer:
         encoding = self.model.encoding_
         kept = names if self.keep is None else tuple(self.keep)
         needed = encoding.names if encoding.named else names
-        missing = [name for name in (*needed, *kept) if name not in names]
-        if missing:
-            what = "which the model needs" if missing[0] in needed else "which is to be kept"
-            more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
-            have = ", ".join(map(repr, names[:8])) + (", …" if len(names) > 8 else "")
-            msg = f"{where} has no column {missing[0]!r}{more}, {what}; it has {have}"
-            raise InputError(msg)
+        require_columns(needed, names, where, "which the model needs")
+        require_columns(kept, names, where, "which is to be kept")
         clash = sorted(set(kept) & set(self.result_names))
         if clash:
             msg = f"{where} has a column {clash[0]!r}, as the results do: rename it, or keep others"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from sklearn.base import clone
 
 from robustq import indicators, rejection
 from robustq.exceptions import InputError, UnknownValueWarning
+from robustq.perturbations.importing import find_ball
 from robustq.selection.thresholds import calibrate
 from robustq.tables import Binned, Categorical, as_numbers
 from robustq.tables.table import take_rows
@@ -23,7 +24,16 @@ if TYPE_CHECKING:
     from robustq.arrays import Indices
     from robustq.classifiers.base import GenerativeClassifier
 
-__all__ = ["Understanding", "check_columns", "check_gate", "describe_columns", "evaluate_holdout"]
+__all__ = [
+    "Holdout",
+    "Promise",
+    "Understanding",
+    "describe_columns",
+    "evaluate_holdout",
+    "find_numbers",
+    "split_rows",
+    "train",
+]
 
 MANY = 50  # more different whole numbers than this are taken as numbers
 
@@ -50,16 +60,6 @@ class Understanding:
     missing: int
     examples: str
     remark: str
-
-
-def check_columns(table: pa.Table, names: Sequence[str], option: str) -> None:
-    """Raise if a table lacks a column that an option names."""
-    missing = [name for name in names if name not in table.column_names]
-    if missing:
-        have = ", ".join(map(repr, table.column_names[:8]))
-        more = ", …" if table.num_columns > 8 else ""
-        msg = f"{option}: there is no column {missing[0]!r}; there are {have}{more}"
-        raise InputError(msg)
 
 
 def find_numbers(table: pa.Table, given: Sequence[str], categorical: Sequence[str]) -> list[str]:
@@ -152,13 +152,75 @@ def evaluate_holdout(
     return copy, Holdout(len(test), float(correct.mean()), frequent, areas), test
 
 
-def check_gate(
+@dataclass(frozen=True)
+class Promise:
+    """What a gate is to promise.
+
+    Attributes
+    ----------
+    ball : str
+        In which robustness predictions are accepted; also `module:Class`.
+    max_error, confidence : float
+    """
+
+    ball: str
+    max_error: float
+    confidence: float
+
+    def __post_init__(self) -> None:
+        for name, value in (("--max-error", self.max_error), ("--confidence", self.confidence)):
+            if not 0.0 < value < 1.0:
+                msg = f"{name} must lie between 0 and 1, got {value}"
+                raise InputError(msg)
+
+
+def train(
     model: GenerativeClassifier,
     X: pa.Table,
     y: np.ndarray[Any, Any],
-    ball: str,
-    max_error: float,
-    confidence: float,
+    *,
+    holdout: float | None,
+    seed: int,
+    promise: Promise | None = None,
+) -> tuple[GenerativeClassifier, Holdout | None]:
+    """Return the model, fitted, and how good a copy of it was on rows held out.
+
+    With a promise, the model is the copy: a gate holds for the very model it was calibrated for.
+
+    Parameters
+    ----------
+    model : GenerativeClassifier
+    X : pyarrow.Table
+    y : ndarray of shape (rows,)
+    holdout : float, optional
+        The share of the rows held out; None holds out none.
+    seed : int
+    promise : Promise, optional
+    """
+    if holdout is None:
+        if promise is not None:
+            msg = "--max-error needs rows to calibrate with: leave --no-holdout out"
+            raise InputError(msg)
+        return model.fit(X, y), None
+    if not 0.0 < holdout < 1.0:
+        msg = f"--holdout must lie between 0 and 1, got {holdout}"
+        raise InputError(msg)
+    if len(y) < 2:
+        msg = "there is a single row with a label: give more, or --no-holdout"
+        raise InputError(msg)
+    copy, found, held = evaluate_holdout(model, X, y, holdout, seed)
+    facts: dict[str, Any] = {
+        "holdout": {"rows": found.rows, "accuracy": found.accuracy, "au_arc": found.areas}
+    }
+    if promise is not None:
+        facts["gate"] = calibrate_gate(copy, take_rows(X, held), y[held], promise)
+    fitted = copy if promise is not None else model.fit(X, y)
+    fitted.training_ |= facts
+    return fitted, found
+
+
+def calibrate_gate(
+    model: GenerativeClassifier, X: pa.Table, y: np.ndarray[Any, Any], promise: Promise
 ) -> dict[str, Any]:
     """Return the loosest threshold of a robustness whose error is bounded, as plain data.
 
@@ -168,16 +230,15 @@ def check_gate(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UnknownValueWarning)
         correct = model.predict(X) == y
-        robustness = model.robustness(X, ball)
-    found = calibrate(correct, robustness, confidence)
-    picked = found.pick(max_error)
-    gate = {"ball": ball, "max_error": max_error, "confidence": confidence, "rows": len(y)}
+        robustness = model.robustness(X, find_ball(promise.ball))
+    found = calibrate(correct, robustness, promise.confidence)
+    picked = found.pick(promise.max_error)
+    gate = {**asdict(promise), "rows": len(y)}
     if picked is None:
         return gate | {"above": None, "accepted": 0.0, "bound": None}
-    threshold = float(found.thresholds[picked])
     return gate | {
         # Every robustness is above −1.
-        "above": max(threshold, -1.0),
+        "above": max(float(found.thresholds[picked]), -1.0),
         "accepted": float(found.accepted[picked] / len(y)),
         "bound": float(found.bounds[picked]),
     }
