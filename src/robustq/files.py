@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["explain_os_error", "make_folder", "replacing", "sweep", "write_atomically"]
 
 PART = ".part"
+LONGEST = 100  # of a name, so that the rest fits in
 
 
 @contextmanager
@@ -27,10 +28,15 @@ def replacing(path: Path) -> Iterator[Path]:
     FileError
         If the folder or the disk refuses.
     """
-    path = Path(path)
+    # Through a link, to what it leads to.
+    path = Path(path).resolve() if Path(path).is_symlink() else Path(path)
+    if path.exists() and not path.is_file():
+        msg = f"{path} cannot be written: it is no regular file; choose another place"
+        raise FileError(msg)
+    sweep(path.parent, path.name)
     try:
         handle, name = tempfile.mkstemp(
-            dir=path.parent, prefix=f".{path.name[:100]}.{os.getpid()}.", suffix=PART
+            dir=path.parent, prefix=f".{path.name[:LONGEST]}.{os.getpid()}.", suffix=PART
         )
     except OSError as error:
         raise FileError(_explain(path, error)) from error
@@ -70,12 +76,21 @@ def make_folder(path: Path) -> None:
         raise FileError(_explain(path, error)) from error
 
 
-def sweep(folder: Path) -> None:
-    """Remove what processes that were killed had begun to write in a folder."""
-    for part in folder.glob(f".*{PART}"):
-        process = part.name.removesuffix(PART).split(".")[-2]
+def sweep(folder: Path, name: str = "") -> None:
+    """Remove what processes that were killed had begun to write in a folder, for a file or all."""
+    beginning = f".{name[:LONGEST]}"
+    for part in [path for path in _list(folder) if path.name.startswith(beginning)]:
+        process = part.name.removesuffix(PART).split(".")[-2:][0]
         if process.isdecimal() and not _is_alive(int(process)):
-            part.unlink(missing_ok=True)
+            with suppress(OSError):
+                part.unlink()
+
+
+def _list(folder: Path) -> list[Path]:
+    try:
+        return [path for path in folder.iterdir() if path.name.endswith(PART)]
+    except OSError:
+        return []
 
 
 def _is_alive(process: int) -> bool:

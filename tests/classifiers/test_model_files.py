@@ -1,7 +1,9 @@
 """A model file gives back the same model, or an error; whatever is in it."""
 
 import json
+import os
 import struct
+import tracemalloc
 import warnings
 
 import numpy as np
@@ -103,6 +105,7 @@ def test_training_facts_are_kept(tmp_path):
     "labels",
     [
         np.array([0, 1], dtype=np.int8),
+        np.array([0, 1], dtype=">i4"),
         np.array([0, 1], dtype=np.int64),
         np.array([1.0, 2.0]),
         np.array([False, True]),
@@ -264,6 +267,14 @@ def swap_kinds(header, arrays):
     header["features"][2] = {"name": "number", "categories": ["a"]}
 
 
+def flatten(key):
+    def edit(header, arrays):
+        arrays[key] = np.array(arrays[key].reshape(-1)[0])
+
+    edit.__name__ = f"{key} without axes"
+    return edit
+
+
 HOSTILE = [
     say("version", 2),
     say("version", True),
@@ -286,6 +297,16 @@ HOSTILE = [
     say("training", {"date": 5}),
     say("training", {"gate": {"ball": "tv", "above": "high"}}),
     say("training", {"gate": {"above": 0.5}}),
+    say("training", {"gate": {"ball": "tv", "above": 10**400}}),
+    say("training", {"note": [[[[[[[[[[[[1]]]]]]]]]]]]}),
+    say("kind", ["generative_forest"]),
+    say("classes_type", {}),
+    say("classes", [1, "a"]),
+    say("classes", [1, 2**70]),
+    say("classes", ["no", "\ud800"]),
+    flatten("nodes"),
+    flatten("class_probs"),
+    flatten("roots"),
     say("features", []),
     say("named", "yes"),
     drop,
@@ -414,3 +435,42 @@ def test_arrays_changed_at_random_are_refused_or_harmless(saved, tmp_path):
             assert all(np.all(robustness >= 0) for robustness in rest[1:])
             model.to_dict()
     assert refused > MUTANTS // 2
+
+
+def test_a_huge_number_for_the_smoothing_is_not_believed(saved, tmp_path):
+    path = change(saved, tmp_path, "naive_bayes", say("learned", {"smoothing": 10**400}))
+    assert not hasattr(robustq.load(path), "smoothing_")
+
+
+def test_checking_takes_memory_for_a_part_of_the_tree_only(tmp_path):
+    """Leaves times categories: 2,048 leaves and 100,000 categories are 25 MB of bits a level."""
+    rng = np.random.default_rng(0)
+    rows, wide = 4096, 100_000
+    frame = pd.DataFrame({f"b{i}": rng.integers(0, 2, rows) for i in range(11)})
+    frame["wide"] = rng.integers(0, wide, rows)
+    y = rng.integers(0, 2, rows)
+    model = GenerativeTreeClassifier(max_depth=11, purity=1.0).fit(frame, y)
+    model.save(tmp_path / "m")
+    tracemalloc.start()
+    loaded = robustq.load(tmp_path / "m")
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 300e6
+    assert same(ask(loaded, frame), ask(model, frame))
+
+
+def test_a_pipe_is_no_model(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(FileError, match="no regular file"):
+        robustq.load(tmp_path / "pipe")
+
+
+def test_special_files_are_not_written_over(tmp_path):
+    model = NaiveBayesClassifier().fit([["x"], ["y"]], [0, 1])
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(FileError, match="no regular file"):
+        model.save(tmp_path / "pipe")
+    (tmp_path / "link").symlink_to(tmp_path / "target")
+    model.save(tmp_path / "link")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "target").is_file()

@@ -1,6 +1,7 @@
 """Scores do not depend on the file that rows come in."""
 
 import json
+from datetime import date, datetime
 
 import numpy as np
 import pyarrow as pa
@@ -9,9 +10,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from robustq import GenerativeForestClassifier, NaiveBayesClassifier
-from robustq.exceptions import InputError
+from robustq.exceptions import InputError, UnsupportedError
 from robustq.io import Scorer, adapt_table, infer_types, open_sources, open_writer
-from robustq.io.scoring import Gate
+from robustq.io.scoring import Gate, unify_types
 from robustq.perturbations import get
 
 ROWS = 400
@@ -132,6 +133,76 @@ def test_text_in_a_column_of_numbers_is_explained(model):
 def test_truth_values_and_text_agree():
     model = NaiveBayesClassifier().fit(infer_types(as_text(TABLE)), Y)
     assert score(model, TABLE).equals(score(model, as_text(TABLE)))
+
+
+def train_text(column, seed=0):
+    """Return a model of one column that tells the class, and the table."""
+    labels = ["y" if i % len(set(column)) == 0 else "n" for i in range(len(column))]
+    table = pa.table({"f": column})
+    return NaiveBayesClassifier().fit(infer_types(table), labels), table
+
+
+@pytest.mark.parametrize(
+    ("text", "other"),
+    [
+        (["TRUE", "FALSE"], pa.array([True, False])),
+        (["true", "false"], pa.array([True, False])),
+        (["1", "2"], pa.array(["1", "2"]).dictionary_encode()),
+        (["1", "2"], pa.array([1.0, 2.0])),
+        (["1.0", "x"], pa.array(["1.0", "x"]).dictionary_encode()),
+        (["a", "b"], pa.array([" a", "b "]).dictionary_encode()),
+        (["2024-01-01", "2024-01-02"], pa.array([datetime(2024, 1, 1), datetime(2024, 1, 2)])),
+        (["2024-01-01", "2024-01-02"], pa.array([date(2024, 1, 1), date(2024, 1, 2)])),
+        (["007", "7"], pa.array(["007", "7"], pa.large_string())),
+    ],
+    ids=range(9),
+)
+def test_a_model_of_text_reads_other_types(text, other):
+    model, table = train_text(text * 20)
+    scorer = Scorer(model, BALLS)
+    known = scorer.score(table.slice(0, 2))
+    assert scorer.score(pa.table({"f": other})).equals(known)
+    assert not scorer.unknown
+
+
+def test_a_model_of_truth_values_reads_text():
+    model = NaiveBayesClassifier().fit(pa.table({"f": [True, False] * 20}), ["y", "n"] * 20)
+    scorer = Scorer(model, BALLS)
+    known = scorer.score(pa.table({"f": [True, False, True]}))
+    assert scorer.score(pa.table({"f": ["true", "FALSE", "1"]})).equals(known)
+    scorer.score(pa.table({"f": ["maybe", "true"]}))
+    assert scorer.unknown == {"column 'f'": 1}
+
+
+def test_a_model_without_names_reads_text_by_position():
+    rows = np.array([[1, 2], [2, 1]] * 20)
+    model = NaiveBayesClassifier().fit(rows, ["y", "n"] * 20)
+    found = Scorer(model, BALLS).score(pa.table({"a": ["1", "2"], "b": ["2", "1"]}))
+    assert found["prediction"].to_pylist() == ["y", "n"]
+
+
+def test_text_and_numbers_in_one_column_are_explained():
+    rows = np.array([[1], ["a"]] * 20, dtype=object)
+    model = NaiveBayesClassifier().fit(rows, ["y", "n"] * 20)
+    with pytest.raises(UnsupportedError, match="both text and numbers"):
+        Scorer(model, BALLS).score(pa.table({"a": ["1", "a"]}))
+
+
+def test_types_of_kept_columns_fit_all_files(tmp_path):
+    pq.write_table(pa.table({"id": [7], "n": pa.array([1], pa.int32())}), tmp_path / "a.parquet")
+    pq.write_table(pa.table({"id": ["007"], "n": [2**40]}), tmp_path / "b.parquet")
+    pq.write_table(pa.table({"id": pa.nulls(1), "n": [3]}), tmp_path / "c.parquet")
+    sources = open_sources([str(tmp_path)])
+    assert unify_types(sources, ["id", "n"]) == {"id": pa.string(), "n": pa.int64()}
+    (tmp_path / "d.csv").write_text("id,n\n1,2\n")
+    sources = open_sources([str(tmp_path)])
+    assert unify_types(sources, ["n"]) == {"n": pa.string()}
+
+
+def test_lists_do_not_fit_into_csv(tmp_path):
+    schema = pa.schema([("a", pa.list_(pa.int64()))])
+    with pytest.raises(InputError, match="column 'a' holds lists or records"):
+        open_writer(str(tmp_path / "o.csv"), schema).__enter__()
 
 
 def test_kept_columns_come_first(model):

@@ -2,7 +2,9 @@
 
 import gzip
 import io
+import os
 import sys
+import threading
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -19,7 +21,7 @@ ROWS = [{"id": 1, "colour": "red", "size": 2.5}, {"id": 2, "colour": "blue", "si
 def read(tmp_path, content, name="data.csv", **options):
     path = tmp_path / name
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    return read_table(str(path), CsvOptions(**options)).to_pylist()
+    return read_table(open_sources([str(path)], CsvOptions(**options))).to_pylist()
 
 
 @pytest.mark.parametrize(
@@ -49,13 +51,13 @@ def test_compressed_files_are_unpacked(tmp_path, ending):
     with pa.output_stream(str(path), compression="detect") as stream:
         stream.write(PLAIN.encode())
     assert path.read_bytes() != PLAIN.encode()
-    assert read_table(str(path)).to_pylist() == ROWS
+    assert read_table(open_sources([str(path)])).to_pylist() == ROWS
 
 
 def test_parquet_is_told_by_its_content(tmp_path):
     for name in ("data.parquet", "data", "data.bin"):
         pq.write_table(pa.Table.from_pylist(ROWS), tmp_path / name)
-        assert read_table(str(tmp_path / name)).to_pylist() == ROWS
+        assert read_table(open_sources([str(tmp_path / name)])).to_pylist() == ROWS
 
 
 def test_quoted_newlines_and_delimiters_stay_in_their_cell(tmp_path):
@@ -154,13 +156,13 @@ def test_what_cannot_be_read_is_explained(tmp_path, content, options, message):
 def test_damaged_files_are_explained(tmp_path):
     (tmp_path / "a.parquet").write_bytes(b"PAR1 and nothing else")
     with pytest.raises(InputError, match=r"a\.parquet cannot be read"):
-        read_table(str(tmp_path / "a.parquet"))
+        read_table(open_sources([str(tmp_path / "a.parquet")]))
     (tmp_path / "a.csv.gz").write_bytes(gzip.compress(PLAIN.encode())[:-12])
     with pytest.raises((InputError, FileError), match=r"a\.csv\.gz"):
-        read_table(str(tmp_path / "a.csv.gz"))
+        read_table(open_sources([str(tmp_path / "a.csv.gz")]))
     (tmp_path / "b.csv.gz").write_bytes(b"not compressed")
     with pytest.raises((InputError, FileError), match=r"b\.csv\.gz"):
-        read_table(str(tmp_path / "b.csv.gz"))
+        read_table(open_sources([str(tmp_path / "b.csv.gz")]))
 
 
 def test_files_folders_and_patterns(tmp_path):
@@ -203,7 +205,7 @@ def test_standard_input_is_read(monkeypatch):
             return len(part)
 
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(Pipe())))
-    assert read_table("-").to_pylist() == ROWS
+    assert read_table(open_sources(["-"])).to_pylist() == ROWS
 
 
 def test_large_files_come_in_batches(tmp_path):
@@ -219,6 +221,65 @@ def test_large_files_come_in_batches(tmp_path):
     sizes = [batch.num_rows for batch in source.read()]
     assert sum(sizes) == rows
     assert max(sizes) <= BATCH_ROWS
+
+
+def test_a_pipe_is_read_once(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    rows = 50_000
+    text = "a,b\n" + "".join(f"{i},x\n" for i in range(rows))
+    writer = threading.Thread(target=pipe.write_text, args=(text,))
+    writer.start()
+    table = read_table(open_sources([str(pipe)]))
+    writer.join()
+    assert table["a"].to_pylist() == list(range(rows))
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (gzip.compress(b"a,b\n1,2\n"), r"is compressed \(gzip\), not text.*zcat"),
+        (b"PK\x03\x04 and so on", "is a zip archive or a spreadsheet"),
+        (b"\xfd7zXZ\x00", r"is compressed \(xz\)"),
+    ],
+    ids=["gzip", "zip", "xz"],
+)
+def test_other_formats_are_named(tmp_path, content, message):
+    with pytest.raises(InputError, match=message):
+        read(tmp_path, content)
+
+
+def test_folders_hold_more_than_data(tmp_path):
+    for name in ("a.csv", "a.csv.bak", "a.csv.sha256", "b.gz", "c.csv.gz"):
+        (tmp_path / name).touch()
+    found = [source.path for source in open_sources([str(tmp_path)])]
+    assert [path.rsplit("/")[-1] for path in found] == ["a.csv", "c.csv.gz"]
+
+
+def test_names_may_be_long(tmp_path):
+    names = [f"a_rather_long_name_of_a_column_{i}" for i in range(10_000)]
+    row = ",".join("1" for _ in names)
+    assert len(read(tmp_path, ",".join(names) + f"\n{row}\n")[0]) == 10_000
+
+
+def test_empty_lines_of_a_single_column_are_rows(tmp_path):
+    assert read(tmp_path, "a\n1\n\n3\n") == [{"a": 1}, {"a": None}, {"a": 3}]
+
+
+def test_files_of_other_types_are_read_together_or_explained(tmp_path):
+    pq.write_table(pa.table({"a": pa.array([1], pa.int32())}), tmp_path / "a.parquet")
+    (tmp_path / "b.csv").write_text("a\n2\n")
+    assert read_table(open_sources([str(tmp_path)]))["a"].to_pylist() == [1, 2]
+    (tmp_path / "c.csv").write_text("a\nx\n")
+    with pytest.raises(InputError, match="do not fit together"):
+        read_table(open_sources([str(tmp_path)]))
+
+
+def test_views_of_text_are_text(tmp_path):
+    pq.write_table(pa.table({"a": pa.array(["x", "y"], pa.string_view())}), tmp_path / "v.parquet")
+    assert (
+        read_table(open_sources([str(tmp_path / "v.parquet")])).schema.field("a").type == "string"
+    )
 
 
 def test_only_the_columns_wanted_are_read(tmp_path):

@@ -143,7 +143,11 @@ def _read_classes(document: dict[str, Any]) -> np.ndarray[Any, Any]:
         msg = f"classes must be different labels, at least one, got {labels!r}"
         raise InputError(msg)
     kinds = {str if isinstance(label, str) else float for label in labels}
-    return np.array(labels) if len(kinds) == 1 else np.array(labels, dtype=object)
+    classes = np.array(labels, dtype=object) if len(kinds) > 1 else np.array(labels)
+    if classes.dtype == object:
+        msg = f"classes must be all text or all numbers of 64 bits, got {labels[:5]!r}"
+        raise InputError(msg)
+    return classes
 
 
 def _read_feature(feature: Any, index: int) -> Categorical | Binned | Numeric:
@@ -167,7 +171,10 @@ def _read_feature(feature: Any, index: int) -> Categorical | Binned | Numeric:
 
 
 def _is_category(value: Any) -> bool:
-    return isinstance(value, (str, int)) or (isinstance(value, float) and math.isfinite(value))
+    if isinstance(value, str):
+        # Half a character, as "\\ud800" is, cannot be written anywhere.
+        return not any("\ud800" <= character <= "\udfff" for character in value)
+    return isinstance(value, int) or (isinstance(value, float) and math.isfinite(value))
 
 
 def _read_edges(edges: Any, where: str) -> tuple[float, ...]:

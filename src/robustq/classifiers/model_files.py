@@ -24,6 +24,7 @@ from robustq.models.naive_bayes import Cells, NaiveBayes
 from .documents import FORMAT, read_header, write_header
 from .forest import GenerativeForestClassifier, GenerativeTreeClassifier
 from .naive_bayes import NaiveBayesClassifier
+from .parameters import LARGEST_SMOOTHING, is_between
 
 if TYPE_CHECKING:
     from .base import GenerativeClassifier
@@ -34,6 +35,7 @@ KEY = "robustq"
 LONGEST_HEADER = 10**8
 TYPES = {"F64": np.float64, "I32": np.int32, "I64": np.int64, "U64": np.uint64}
 LABEL_TYPES = {"object", *(np.dtype(kind).str for kind in "?bBhHiIlLqQefd")}
+DEEPEST = 10
 FACTS = {"rows": int, "date": str, "robustq": str, "target": str, "source": str, "gate": dict}
 ESTIMATORS: dict[str, type[GenerativeClassifier]] = {
     estimator.__name__: estimator
@@ -108,6 +110,9 @@ def load(path: str | Path) -> Any:
         If it is no model, damaged, or of a newer version.
     """
     path = Path(path)
+    if path.exists() and not path.is_file():
+        msg = f"{path} cannot be read: it is no regular file"
+        raise FileError(msg)
     try:
         if _begins_like_json(path):
             return _load_document(_read_json(path.read_bytes()))
@@ -137,13 +142,17 @@ def _describe(model: GenerativeClassifier) -> tuple[dict[str, Any], dict[str, An
         raise UnsupportedError(msg)
     header = {
         **write_header(kind, model.encoding_, model.classes_),
-        "classes_type": model.classes_.dtype.str if model.classes_.dtype != object else "object",
+        "classes_type": _name_type(model.classes_.dtype),
         "estimator": _estimator_name(model),
         "parameters": _plain_parameters(model),
         "learned": learned,
         "training": getattr(model, "training_", {}),
     }
     return header, {name: getattr(parameters, name) for name in ARRAYS[kind]}
+
+
+def _name_type(kind: np.dtype[Any]) -> str:
+    return "object" if kind.hasobject else kind.newbyteorder("<").str
 
 
 def _estimator_name(model: GenerativeClassifier) -> str:
@@ -241,12 +250,10 @@ def _view(content: Any, offset: int, name: str, entry: dict[str, Any]) -> np.nda
 
 def _restore(file: ModelFile) -> Any:
     header = file.header
-    kind = header.get("kind")
-    if kind not in ARRAYS:
-        # An unknown version says more than an unknown kind.
-        read_header(header, "naive_bayes")
-    encoding, classes = read_header(header, str(kind))
-    _check_names(file.arrays, ARRAYS[str(kind)])
+    # Whatever it is: an unknown version is told first, then an unknown kind.
+    kind = str(header.get("kind"))
+    encoding, classes = read_header(header, kind if kind in ARRAYS else "naive_bayes")
+    _check_names(file.arrays, ARRAYS[kind])
     model: NaiveBayes | Forest
     if kind == "naive_bayes":
         if encoding.numeric:
@@ -257,7 +264,7 @@ def _restore(file: ModelFile) -> Any:
     else:
         model = Forest(encoding.sizes, encoding.numeric, **file.arrays)
         check_forest(model, len(classes))
-    classifier = _make_estimator(header, str(kind))
+    classifier = _make_estimator(header, kind)
     classifier._set_model(model, encoding, _cast(classes, header.get("classes_type")))  # noqa: SLF001
     _set_facts(classifier, header)
     return classifier
@@ -290,7 +297,7 @@ def _cast(classes: np.ndarray[Any, Any], kind: Any) -> np.ndarray[Any, Any]:
     """Return the labels as the type they had."""
     if isinstance(kind, str) and kind.startswith("<U") and classes.dtype.kind == "U":
         return classes
-    if kind not in LABEL_TYPES:
+    if not isinstance(kind, str) or kind not in LABEL_TYPES:
         _refuse(f"classes_type {kind!r} is no type of labels")
     with np.errstate(all="ignore"):
         try:
@@ -303,12 +310,13 @@ def _cast(classes: np.ndarray[Any, Any], kind: Any) -> np.ndarray[Any, Any]:
 
 
 def _set_facts(classifier: Any, header: dict[str, Any]) -> None:
-    learned, training = header.get("learned"), header.get("training")
+    learned: Any = header.get("learned")
+    training: Any = header.get("training")
     if not isinstance(learned, dict) or not isinstance(training, dict):
         _refuse("its header lacks what it says about the training")
     _check_training(training)
-    smoothing = learned.get("smoothing")
-    if isinstance(smoothing, (int, float)):
+    smoothing: Any = learned.get("smoothing")
+    if is_between(smoothing, 0.0, LARGEST_SMOOTHING, low_included=True):
         classifier.smoothing_ = float(smoothing)
     classifier.training_ = training
 
@@ -319,12 +327,25 @@ def _check_training(training: dict[str, Any]) -> None:
         value = training.get(name, kind())
         if not isinstance(value, kind) or isinstance(value, bool):
             _refuse(f"what it says about the training is odd: {name} is {value!r}")
+    if _measure_depth(training) > DEEPEST:
+        _refuse("what it says about the training is nested too deeply")
     gate = training.get("gate")
     if gate is not None:
         above = gate.get("above")
-        number = isinstance(above, (int, float)) and not isinstance(above, bool)
+        number = is_between(above, -1.0, 1e300, low_included=True)
         if not isinstance(gate.get("ball"), str) or not (above is None or number):
             _refuse(f"its gate cannot be used: {gate!r}")
+
+
+def _measure_depth(value: Any) -> int:
+    depth, level = 0, [value]
+    while level:
+        depth += 1
+        parts = [part.values() if isinstance(part, dict) else part for part in level]
+        level = [
+            p for part in parts if not isinstance(part, (str, int, float, type(None))) for p in part
+        ]
+    return depth
 
 
 def _load_document(document: Any) -> Any:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-__all__ = ["check_output", "make_console", "make_table", "read_number", "split_list"]
+__all__ = ["check_output", "check_seed", "make_console", "make_table", "read_number", "split_list"]
 
 WIDE = 140
 
@@ -44,7 +44,8 @@ def make_table(*titles: str, right: Sequence[str] = (), title: str | None = None
 
 def split_list(given: Sequence[str] | None) -> tuple[str, ...]:
     """Return the names in options like `a,b` and `--option a --option b`."""
-    return tuple(name.strip() for part in given or () for name in part.split(",") if name.strip())
+    names = [name.strip() for part in given or () for name in part.split(",")]
+    return tuple(dict.fromkeys(name for name in names if name))
 
 
 def read_number(text: str, option: str, words: dict[str, Any], kind: type) -> Any:
@@ -57,6 +58,15 @@ def read_number(text: str, option: str, words: dict[str, Any], kind: type) -> An
         allowed = " or ".join(["a number", *words])
         msg = f"{text!r} is not {allowed}"
         raise typer.BadParameter(msg, param_hint=option) from None
+
+
+def check_seed(seed: int) -> None:
+    """Raise if a seed is none."""
+    from robustq.exceptions import InputError  # noqa: PLC0415
+
+    if not 0 <= seed < 2**31:
+        msg = f"--seed must be a whole number from 0 to {2**31 - 1}, got {seed}"
+        raise InputError(msg)
 
 
 def check_output(output: Path | str, inputs: Sequence[str]) -> None:

@@ -43,20 +43,23 @@ def evaluate(
     from robustq.exceptions import InputError  # noqa: PLC0415
     from robustq.experiments import evaluation  # noqa: PLC0415
     from robustq.experiments.plan import find_indicator  # noqa: PLC0415
-    from robustq.io import read_table  # noqa: PLC0415
+    from robustq.io import open_sources, read_table  # noqa: PLC0415
     from robustq.report import as_json as say  # noqa: PLC0415
     from robustq.report import write_evaluation  # noqa: PLC0415
 
-    check_output(output, [str(model), test])
+    sources = open_sources([test], make_csv_options(delimiter, encoding, no_header))
+    check_output(output, [str(model), *(source.path for source in sources)])
     classifier = load(model)
     label = target or classifier.training_.get("target")
     if not label:
         msg = "the model does not tell what it predicts: give --target"
         raise InputError(msg)
     names = [find_indicator(name) for name in split_list(indicators)]
-    table = read_table(test, make_csv_options(delimiter, encoding, no_header))
-    X, y = _separate(classifier, table, label, test)
-    found = evaluation.evaluate(classifier, X, y, title=Path(model).name, names=names or None)
+    table = read_table(sources, infer=False)
+    X, y, rows = _separate(classifier, table, label, test)
+    found = evaluation.evaluate(
+        classifier, X, y, title=Path(model).name, names=names or None, rows=rows
+    )
     write_evaluation([found], output, title=f"{Path(model).name} on {Path(test).name}")
     if as_json:
         typer.echo(say(found))
@@ -70,8 +73,8 @@ def evaluate(
     console.print(f"Report: {output}", soft_wrap=True, markup=False)
 
 
-def _separate(model: Any, table: Any, target: str, name: str) -> tuple[Any, Any]:
-    """Return features and labels as the model knows them."""
+def _separate(model: Any, table: Any, target: str, name: str) -> tuple[Any, Any, Any]:
+    """Return features and labels as the model knows them, and which rows they are."""
     import numpy as np  # noqa: PLC0415 (slow to import)
     import pyarrow as pa  # noqa: PLC0415
     import pyarrow.compute as pc  # noqa: PLC0415
@@ -79,33 +82,26 @@ def _separate(model: Any, table: Any, target: str, name: str) -> tuple[Any, Any]
     from robustq.exceptions import InputError  # noqa: PLC0415
     from robustq.io import Scorer, adapt_labels, adapt_table  # noqa: PLC0415
     from robustq.io.columns import require_columns  # noqa: PLC0415
+    from robustq.io.training import read_labels  # noqa: PLC0415
 
     require_columns([target], table.column_names, name, "the labels (--target)")
-    table = table.filter(pc.is_valid(table[target]))
-    if not table.num_rows:
+    labels = adapt_labels(table[target], model.classes_, target)
+    if pa.types.is_floating(labels.type):
+        labels = pc.if_else(pc.is_nan(labels), None, labels)
+    rows = np.flatnonzero(pc.is_valid(labels).to_numpy(zero_copy_only=False))
+    if not len(rows):
         msg = f"{name} has no row with a label in column {target!r}"
         raise InputError(msg)
-    labels = adapt_labels(table[target], model.classes_, target)
-    classes = pa.array(model.classes_.tolist())
-    try:
-        known = pc.is_in(labels, classes.cast(labels.type))
-    except pa.ArrowException as error:
-        msg = f"column {target!r} holds {labels.type}, and the model's classes are {classes.type}"
-        raise InputError(msg) from error
-    if not pc.all(known).as_py():
-        strange = labels.filter(pc.invert(known))[0].as_py()
+    y = read_labels(pa.chunked_array([labels.take(pa.array(rows))]), target)
+    strange = y[~np.isin(y, model.classes_)]
+    if len(strange):
         shown = ", ".join(map(str, model.classes_[:6].tolist()))
-        msg = (
-            f"column {target!r} holds {strange!r}, which the model does not know; it knows {shown}"
-        )
+        what = f"{strange[0]!s}, which the model does not know"
+        msg = f"column {target!r} holds {what}; it knows {shown}"
         raise InputError(msg)
-    names = table.column_names if target in model.encoding_.names else [
-        n for n in table.column_names if n != target
-    ]  # fmt: skip
-    wanted = Scorer(model, [], ()).choose(tuple(names), name)
-    X = table.select(wanted)
-    X = adapt_table(X, model.encoding_) if model.encoding_.named else X
-    return X, np.array(labels.to_pylist()).astype(model.classes_.dtype)
+    others = [n for n in table.column_names if n != target or n in model.encoding_.names]
+    X = table.take(pa.array(rows)).select(Scorer(model, [], ()).choose(tuple(others), name))
+    return adapt_table(X, model.encoding_), y.astype(model.classes_.dtype), rows
 
 
 def show_areas(console: Any, found: list[dict[str, Any]]) -> None:

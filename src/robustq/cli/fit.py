@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .consoles import check_output, make_console, make_table, read_number, split_list
+from .consoles import check_output, check_seed, make_console, make_table, read_number, split_list
 from .options import Delimiter, EncodingName, NoHeader, find_balls, make_csv_options
 
 if TYPE_CHECKING:
@@ -74,11 +74,13 @@ def fit(
     if train is None or target is None:
         msg = "give a table and --target, the column to predict"
         raise typer.BadParameter(msg)
-    check_output(output, [train])
-    from robustq.io import read_table, training  # noqa: PLC0415 (slow to import)
+    check_seed(seed)
+    from robustq.io import open_sources, read_table, training  # noqa: PLC0415 (slow to import)
     from robustq.io.columns import require_columns  # noqa: PLC0415
 
-    table = read_table(train, make_csv_options(delimiter, encoding, no_header))
+    sources = open_sources([train], make_csv_options(delimiter, encoding, no_header))
+    check_output(output, [source.path for source in sources])
+    table = read_table(sources)
     dropped, as_category = split_list(drop), split_list(categorical)
     for option, names in (
         ("--target", (target,)),
@@ -91,8 +93,8 @@ def fit(
     numbers = training.find_numbers(X, split_list(numeric), as_category)
     promise = None
     if max_error is not None:
-        find_balls((perturbation,))  # or say what is wrong with it
-        promise = training.Promise(perturbation, max_error, confidence)
+        (ball,) = find_balls((perturbation,))
+        promise = training.Promise(ball, max_error, confidence)
     estimator, found = training.train(
         _make_estimator(model, as_category, numbers, smoothing, bins, trees, max_depth, seed),
         *(X, y),
@@ -119,18 +121,18 @@ def _separate(
     table: pa.Table, target: str, dropped: tuple[str, ...]
 ) -> tuple[pa.Table, np.ndarray[Any, Any], int]:
     """Return features and labels of the rows that have one, and how many have none."""
-    import numpy as np  # noqa: PLC0415 (slow to import)
-    import pyarrow as pa  # noqa: PLC0415
+    import pyarrow as pa  # noqa: PLC0415 (slow to import)
     import pyarrow.compute as pc  # noqa: PLC0415
 
     from robustq.exceptions import InputError  # noqa: PLC0415
+    from robustq.io.training import read_labels  # noqa: PLC0415
 
     labelled = pc.is_valid(table[target])
     known = table.filter(labelled)
     if not known.num_rows:
         msg = f"no row has a value in column {target!r}: there is nothing to learn from"
         raise InputError(msg)
-    X = known.drop_columns([target, *(name for name in dropped if name != target)])
+    X = known.drop_columns(list(dict.fromkeys([target, *dropped])))
     if not X.num_columns:
         msg = f"there is no column but {target!r}: there is nothing to learn from"
         raise InputError(msg)
@@ -141,7 +143,7 @@ def _separate(
             "classes; choose another target, or make classes of it"
         )
         raise InputError(msg)
-    return X, np.array(labels.to_pylist()), table.num_rows - known.num_rows
+    return X, read_labels(labels, target), table.num_rows - known.num_rows
 
 
 def _make_estimator(
@@ -208,8 +210,8 @@ def _show_model(
     gate = model.training_.get("gate")
     if gate is not None and gate["above"] is None:
         console.print(
-            f"Gate: an error of at most {gate['max_error']:g} cannot be promised with so few "
-            "rows: nothing will be accepted.",
+            f"Gate: an error of at most {gate['max_error']:g} cannot be promised for this model "
+            "with these rows: nothing will be accepted.",
             style="yellow",
         )
     elif gate is not None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import io
 import os
 import signal
@@ -15,6 +14,7 @@ from typer.core import TyperGroup
 
 from robustq import __version__
 from robustq.exceptions import RobustqError
+from robustq.files import explain_os_error
 
 from .datasets import list_datasets
 from .demo import demo
@@ -42,6 +42,11 @@ class _Group(TyperGroup):
         except KeyboardInterrupt as error:
             typer.echo("Interrupted.", err=True)
             raise typer.Exit(INTERRUPTED) from error
+        except BrokenPipeError:
+            _leave(0)  # whoever read our output has seen enough
+        except OSError as error:
+            _explain(context, error, f"the output cannot be written ({explain_os_error(error)})")
+            raise typer.Exit(WRONG) from error
         except MemoryError as error:
             _explain(context, error, "there is not enough memory for this")
             raise typer.Exit(WRONG) from error
@@ -89,7 +94,9 @@ def main() -> None:
     It leaves with 0 if all went well, 2 if something given was wrong, 130 if interrupted.
     """
     # Ended from outside: clean up on the way out, as for Ctrl-C.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    for name in ("SIGTERM", "SIGHUP"):
+        if hasattr(signal, name):
+            signal.signal(getattr(signal, name), lambda number, _: sys.exit(128 + number))
     for stream in (sys.stdout, sys.stderr):
         # Not every terminal can show every letter.
         if isinstance(stream, io.TextIOWrapper):
@@ -106,8 +113,6 @@ def _run(arguments: list[str]) -> None:
         _leave(ended.code if isinstance(ended.code, int) else int(ended.code is not None))
     except KeyboardInterrupt:
         _leave(INTERRUPTED)
-    except BrokenPipeError:
-        _leave(0)  # whoever read our output has seen enough
     except Exception as error:
         if DEBUG in arguments:
             traceback.print_exc()
@@ -121,9 +126,14 @@ def _run(arguments: list[str]) -> None:
 
 
 def _leave(code: int) -> NoReturn:
-    with contextlib.suppress(OSError):
-        sys.stdout.flush()
-        sys.stderr.flush()
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            if stream is not None:
+                stream.flush()
+        except BrokenPipeError:
+            pass
+        except OSError:
+            code = code or WRONG  # what was said did not arrive
     os._exit(code)
 
 

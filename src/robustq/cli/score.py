@@ -62,6 +62,7 @@ def score(
     """
     from robustq import load  # noqa: PLC0415 (slow to import)
     from robustq.io import Scorer, open_sources, open_writer  # noqa: PLC0415
+    from robustq.io.scoring import unify_types  # noqa: PLC0415
     from robustq.io.sources import read_ahead  # noqa: PLC0415
     from robustq.io.writing import check_ending  # noqa: PLC0415
 
@@ -72,36 +73,51 @@ def score(
     names = split_list(perturbation) or PERTURBATIONS
     balls = find_balls(names)
     gate = _find_gate(classifier.training_, balls, min_robustness)
-    scorer = Scorer(classifier, balls, None if keep_all else split_list(keep), gate)
+    kept = _list_kept(sources, split_list(keep), keep_all=keep_all)
+    scorer = Scorer(classifier, balls, kept, gate, unify_types(sources, kept or ()))
     start, rows = time.perf_counter(), 0
     batches = read_ahead(_read(sources, scorer))
     first = scorer.score(next(batches))
     with open_writer(output, first.schema) as writer, _watch(sources) as watch:
         for scored in _chain(first, batches, scorer):
-            writer.write_table(scored.cast(first.schema))
+            writer.write_table(scored)
             rows += scored.num_rows
             watch(rows)
     if output != "-":
         _report(make_console(stderr=True), scorer, rows, time.perf_counter() - start, output)
 
 
+def _list_kept(
+    sources: list[Source], names: tuple[str, ...], *, keep_all: bool
+) -> tuple[str, ...] | None:
+    """Return the columns to keep, None for all that a pipe has: nobody knows them before."""
+    if not keep_all:
+        return names
+    return sources[0].names() if sources[0].is_regular else None
+
+
 def _find_gate(
     training: dict[str, Any], balls: list[Perturbation], least: float | None
 ) -> Gate | None:
     """Return who is accepted, if anybody asked; the gate's ball joins the others."""
+    from robustq.exceptions import InputError  # noqa: PLC0415
     from robustq.io.scoring import Gate  # noqa: PLC0415 (slow to import)
+    from robustq.perturbations import get as get_ball  # noqa: PLC0415
 
     if least is not None:
+        if least != least:  # noqa: PLR0124 (NaN)
+            msg = "--min-robustness must be a number"
+            raise InputError(msg)
         return Gate(balls[0].name, least)
     gate = training.get("gate")
     if not isinstance(gate, dict):
         return None
-    (ball,) = find_balls((str(gate.get("ball")),))
-    if ball.name not in [other.name for other in balls]:
-        balls.append(ball)
-    above = gate.get("above")
+    name, above = str(gate.get("ball")), gate.get("above")
+    if name not in [ball.name for ball in balls]:
+        # Never by module and class: a file must not choose what is imported.
+        balls.append(get_ball(name))
     # Where nothing could be promised, nothing is accepted.
-    return Gate(ball.name, float("inf") if above is None else float(above), strict=True)
+    return Gate(name, float("inf") if above is None else float(above), strict=True)
 
 
 def _read(sources: list[Source], scorer: Scorer) -> Iterator[Any]:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from robustq.arrays import Indices
     from robustq.classifiers.base import GenerativeClassifier
 
 __all__ = ["FAST", "SINGLE", "evaluate"]
@@ -40,6 +41,7 @@ def evaluate(
     title: str,
     names: Sequence[Any] | None = None,
     ball: str = "tv",
+    rows: Indices | None = None,
 ) -> dict[str, Any]:
     """Return what is to be told about a model.
 
@@ -56,6 +58,8 @@ def evaluate(
         where there are at most 2000 rows.
     ball : str, default "tv"
         What the least robust predictions are told by.
+    rows : ndarray of int, optional
+        Which rows of a file these are, if some were left out.
     """
     chosen = list(names or (SINGLE if len(y) <= FEW_ROWS else FAST))
     with warnings.catch_warnings():
@@ -83,7 +87,7 @@ def evaluate(
             "wrong": _describe_spread(assessment.robustness[ball][~correct]),
         },
         "points": {"correct": correct, "robustness": assessment.robustness[ball]},
-        "least": _list_least(X, y, assessment, ball),
+        "least": _list_least(X, y, assessment, ball, rows),
     }
 
 
@@ -110,15 +114,16 @@ def _describe_spread(values: Any) -> dict[str, Any]:
 
 
 def _list_least(
-    X: pa.Table, y: np.ndarray[Any, Any], assessment: Any, ball: str
+    X: pa.Table, y: np.ndarray[Any, Any], assessment: Any, ball: str, places: Indices | None
 ) -> list[dict[str, Any]]:
     """Return the least robust predictions, with what would flip them."""
     robustness = assessment.robustness[ball]
     rows = np.argsort(robustness, kind="stable")[:LEAST_ROBUST]
+    places = np.arange(len(y)) if places is None else places
     features = take_rows(X, rows).to_pylist()
     return [
         {
-            "row": int(row) + 1,
+            "row": int(places[row]) + 1,
             "prediction": _plain(assessment.prediction[row]),
             "truth": _plain(y[row]),
             "probability": float(assessment.probability[row]),

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from robustq.exceptions import InputError
+from robustq.exceptions import InputError, UnsupportedError
 from robustq.tables import Categorical
 
 if TYPE_CHECKING:
@@ -17,12 +19,13 @@ if TYPE_CHECKING:
 
     from robustq.tables import Encoding
 
-__all__ = ["MISSING", "adapt_labels", "adapt_table", "infer_types", "require_columns"]
+__all__ = ["MISSING", "adapt_labels", "adapt_table", "infer_types", "is_text", "require_columns"]
 
 # What people write where there is no value.
 MISSING = ("", "?", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None", "#N/A", "<NA>")
 # No leading zeros: 007 is a name, not a number.
 WHOLE = r"^[+-]?(0|[1-9][0-9]{0,17})$"
+TRUTH = {"true": 1, "false": 0}
 NUMBER = r"^[+-]?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 
 
@@ -52,7 +55,9 @@ def infer_types(table: pa.Table) -> pa.Table:
 
 
 def _infer(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    if not _is_text(column.type):
+    if pa.types.is_floating(column.type):
+        return pc.if_else(pc.is_nan(column), None, column)
+    if not is_text(column.type):
         return column
     values = _trim(column)
     values = pc.if_else(pc.is_in(values, pa.array(MISSING, values.type)), None, values)
@@ -62,7 +67,8 @@ def _infer(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return values
 
 
-def _is_text(kind: pa.DataType) -> bool:
+def is_text(kind: pa.DataType) -> bool:
+    """Tell whether a type is text."""
     return pa.types.is_string(kind) or pa.types.is_large_string(kind)
 
 
@@ -82,7 +88,8 @@ def adapt_table(table: pa.Table, encoding: Encoding, *, strict: bool = False) ->
     """Return the columns of a table, those that a model knows with values as it was trained on.
 
     So "7", 7 and 7.0 are the same category, whatever file they come from; and what stands for a
-    missing value in text is one, unless the model knows it as a value.
+    missing value in text is one, unless the model knows it as a value. Columns are found by name,
+    or by position where the model was trained without names.
 
     Parameters
     ----------
@@ -91,7 +98,8 @@ def adapt_table(table: pa.Table, encoding: Encoding, *, strict: bool = False) ->
     strict : bool, default False
         Whether text where the model knows numbers only is an error, or just unknown.
     """
-    features = dict(zip(encoding.names, encoding.columns, strict=True)) if encoding.named else {}
+    names = encoding.names if encoding.named else tuple(table.column_names)
+    features = dict(zip(names, encoding.columns, strict=False))
     columns = {}
     for name, column in zip(table.column_names, table.columns, strict=True):
         feature = features.get(name)
@@ -110,13 +118,26 @@ def adapt_labels(column: pa.ChunkedArray, classes: np.ndarray[Any, Any], name: s
 def _as_categories(
     column: pa.ChunkedArray, categories: tuple[Any, ...], name: str, *, strict: bool
 ) -> Any:
+    """Return a column whose values are written as the categories are.
+
+    Only its different values are looked at; there are few of them.
+    """
     known = {category for category in categories if isinstance(category, str)}
-    if not _is_text(column.type):
-        return _as_text(column, known) if known else column
-    values = column.combine_chunks().dictionary_encode()
-    words = _mark_gaps(values.dictionary, known)
-    if len(known) < len(categories):
-        words = _parse_words(words.to_pylist(), categories, name, strict=strict)
+    if known and len(known) < len(categories):
+        msg = f"the model knows both text and numbers in column {name!r}, which no file can hold"
+        raise UnsupportedError(msg)
+    values = column.combine_chunks()
+    if not pa.types.is_dictionary(values.type):
+        if not known and not is_text(values.type):
+            return values
+        values = values.dictionary_encode()
+    words = values.dictionary
+    if known:
+        words = words if is_text(words.type) else _say_all(words, known)
+        words = _mark_gaps(words, known)
+    elif is_text(words.type):
+        marked = _mark_gaps(words, set()).to_pylist()
+        words = _parse_words(marked, categories, name, strict=strict)
     return pc.take(words, values.indices)
 
 
@@ -140,47 +161,57 @@ def _parse_words(
         msg = f"column {name!r} holds {wrong[0]!r}, which the model does not know; it knows {shown}"
         raise InputError(msg)
     # A number nobody knows stands for text nobody knows.
-    largest = max((int(abs(c)) for c in categories if not isinstance(c, str)), default=0)
+    unknown = max((int(abs(category)) for category in categories), default=0) + 1
+    numbers = [unknown if isinstance(word, str) else word for word in parsed]
     try:
-        return pa.array([largest + 1 if isinstance(word, str) else word for word in parsed])
-    except (pa.ArrowException, OverflowError) as error:
-        msg = f"column {name!r} holds numbers of different kinds ({error}): make them text"
-        raise InputError(msg) from error
+        return pa.array(numbers)
+    except (pa.ArrowException, OverflowError):
+        return pa.array([None if number is None else float(number) for number in numbers])
 
 
 def _parse(word: str | None, *, has_truth: bool) -> Any:
-    """Return the number or truth value a word is, or the word."""
+    """Return the number that a word is, 0 and 1 for truth values, or the word."""
     if word is None:
         return None
-    if has_truth and word.lower() in {"true", "false"}:
-        return word.lower() == "true"
-    try:
-        number = float(word)
-    except ValueError:
-        return word
-    if word.lstrip("+-").isdecimal():
+    if has_truth and word.lower() in TRUTH:
+        return TRUTH[word.lower()]
+    if re.fullmatch(r"[+-]?[0-9]{1,18}", word):
         return int(word)
+    if not re.fullmatch(NUMBER, word):
+        return word
+    number = float(word)
     return int(number) if number.is_integer() and abs(number) < 2**53 else number
 
 
-def _as_text(column: pa.ChunkedArray, known: set[str]) -> Any:
-    """Return what a column of another type would be as text."""
-    values = column.combine_chunks()
-    if pa.types.is_dictionary(values.type):
-        return values if _is_text(values.type.value_type) else values.cast(pa.string())
-    if pa.types.is_boolean(values.type):
-        yes, no = ("True", "False") if known & {"True", "False"} else ("true", "false")
-        return pc.if_else(values, yes, no)
-    if pa.types.is_floating(values.type) and pc.all(pc.equal(values, pc.round(values))).as_py():
-        # Whole numbers that became floats because some are missing.
-        values = values.cast(pa.int64(), safe=False)
-    return values.cast(pa.string())
+def _say_all(values: pa.Array, known: set[str]) -> pa.Array:
+    return pa.array([_say(value, known) for value in values.to_pylist()], pa.string())
+
+
+def _say(value: Any, known: set[str]) -> str | None:
+    """Return how a value is written; if there are several ways, the one that is known."""
+    if value is None or value != value:  # noqa: PLR0124 (NaN)
+        return None
+    if isinstance(value, bool):
+        ways = [str(value), str(value).lower(), str(value).upper(), str(int(value))]
+    elif isinstance(value, float) and value.is_integer():
+        ways = [str(int(value)), str(value)]
+    elif isinstance(value, int):
+        ways = [str(value), f"{value}.0"]
+    elif isinstance(value, datetime):
+        ways = [str(value), value.isoformat(), str(value).removesuffix(" 00:00:00")]
+    else:
+        ways = [str(value)]
+    return next((way for way in ways if way in known), ways[0])
 
 
 def _as_numbers(column: pa.ChunkedArray, name: str) -> Any:
-    if not _is_text(column.type):
-        return column
-    values = _trim(column.combine_chunks())
+    values = column.combine_chunks()
+    if pa.types.is_dictionary(values.type):
+        values = values.cast(values.type.value_type)
+    if not is_text(values.type):
+        # Whole numbers beyond 2^53 are rounded, as they were in training.
+        return values.cast(pa.float64(), safe=False) if pa.types.is_integer(values.type) else values
+    values = _trim(values)
     values = pc.if_else(pc.is_in(values, pa.array(MISSING, values.type)), None, values)
     try:
         return _without_plus(values).cast(pa.float64())

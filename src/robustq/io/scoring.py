@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from robustq.classifiers.base import GenerativeClassifier
     from robustq.perturbations import Perturbation
 
-__all__ = ["Gate", "Scorer"]
+    from .sources import Source
+
+__all__ = ["Gate", "Scorer", "unify_types"]
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,8 @@ class Scorer:
         The columns of the rows that go into the results; None keeps all.
     gate : Gate, optional
         Its ball must be among `balls`.
+    kept_types : dict of str to DataType
+        What types kept columns get in the results; their own by default.
     unknown : Counter
         How many values of each column were never seen in training.
     """
@@ -66,6 +70,7 @@ class Scorer:
     balls: Sequence[Perturbation]
     keep: Sequence[str] | None = ()
     gate: Gate | None = None
+    kept_types: dict[str, pa.DataType] = field(default_factory=dict)
     unknown: Counter[str] = field(default_factory=Counter)
 
     def choose(self, names: tuple[str, ...], where: str) -> list[str]:
@@ -98,7 +103,9 @@ class Scorer:
     def score(self, table: pa.Table) -> pa.Table:
         """Return the kept columns and the results of a batch, in the order of its rows."""
         kept = table.column_names if self.keep is None else list(self.keep)
-        columns = dict(zip(kept, table.select(kept).columns, strict=True))
+        columns = {
+            name: table[name].cast(self.kept_types.get(name, table[name].type)) for name in kept
+        }
         if not table.num_rows:
             found = Quantified.empty(len(self.balls), 0)
         else:
@@ -107,9 +114,9 @@ class Scorer:
 
     def _quantify(self, table: pa.Table) -> Quantified:
         encoding = self.model.encoding_
-        if encoding.named:
-            strict = self.model.handle_unknown == "error"
-            table = adapt_table(table.select(list(encoding.names)), encoding, strict=strict)
+        strict = self.model.handle_unknown == "error"
+        wanted = table.select(list(encoding.names)) if encoding.named else table
+        table = adapt_table(wanted, encoding, strict=strict)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", UnknownValueWarning)
             found = self.model.quantify(table, self.balls)
@@ -138,3 +145,23 @@ class Scorer:
         classes = pa.array(self.model.classes_.tolist())
         codes = np.asarray(positions, dtype=np.int32)
         return pa.DictionaryArray.from_arrays(pa.array(codes, mask=codes < 0), classes)
+
+
+def unify_types(sources: Sequence[Source], names: Sequence[str]) -> dict[str, pa.DataType]:
+    """Return types for columns that all files can give: text, where they differ in kind.
+
+    Parameters
+    ----------
+    sources : sequence of Source
+    names : sequence of str
+    """
+    found = [source.types(names) for source in sources]
+    return {name: _unify([types[i] for types in found]) for i, name in enumerate(names)}
+
+
+def _unify(types: list[pa.DataType]) -> pa.DataType:
+    schemas = [pa.schema([("x", kind)]) for kind in dict.fromkeys(types)]
+    try:
+        return pa.unify_schemas(schemas, promote_options="permissive").field("x").type
+    except pa.ArrowException:
+        return pa.string()

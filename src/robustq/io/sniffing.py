@@ -19,6 +19,14 @@ BOMS = {
     codecs.BOM_UTF16_LE: "utf-16",
     codecs.BOM_UTF16_BE: "utf-16",
 }
+FORMATS = {
+    b"PAR1": ("Parquet", "give it as a file that ends with .parquet"),
+    b"\x1f\x8b": ("compressed (gzip)", "let its name end with .gz, or unpack it (zcat)"),
+    b"PK\x03\x04": ("a zip archive or a spreadsheet", "unpack it, or save it as CSV"),
+    b"\xfd7zXZ": ("compressed (xz)", "unpack it (xzcat)"),
+    b"BZh": ("compressed (bzip2)", "let its name end with .bz2, or unpack it (bzcat)"),
+    b"\x28\xb5\x2f\xfd": ("compressed (zstd)", "let its name end with .zst, or unpack it"),
+}
 FALLBACK = "cp1252"  # what spreadsheets write where it is not UTF-8
 
 
@@ -64,11 +72,16 @@ def sniff(sample: bytes, options: CsvOptions, where: str) -> tuple[CsvOptions, t
     where : str
         What to call the file in an error.
     """
+    for mark, (kind, remedy) in FORMATS.items():
+        if sample.startswith(mark):
+            msg = f"{where} is {kind}, not text: {remedy}"
+            raise InputError(msg)
     encoding = options.encoding or _guess_encoding(sample)
     try:
         text = codecs.getincrementaldecoder(encoding)().decode(sample).lstrip("\ufeff")
     except UnicodeDecodeError as error:
-        msg = f"{where} is not written in {encoding}: give its encoding (--encoding)"
+        guessed = "any encoding known here" if options.encoding is None else encoding
+        msg = f"{where} is not written in {guessed}: give its encoding (--encoding)"
         raise InputError(msg) from error
     if "\x00" in text[:1000]:
         msg = f"{where} is no table that can be read: give a CSV or Parquet file"

@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from robustq.exceptions import FileError, InputError
 from robustq.files import explain_os_error
 
-from .columns import infer_types
+from .columns import infer_types, require_columns
 from .sniffing import SAMPLE, CsvOptions, check_names, sniff
 
 if TYPE_CHECKING:
@@ -62,7 +62,29 @@ class Source:
     @property
     def size(self) -> int:
         """Its size in bytes, 0 if nobody knows."""
-        return 0 if self.path == STDIN else Path(self.path).stat().st_size
+        return Path(self.path).stat().st_size if self.is_regular else 0
+
+    @property
+    def is_regular(self) -> bool:
+        """Whether it can be opened twice; pipes cannot."""
+        return self.path != STDIN and Path(self.path).is_file()
+
+    def types(self, names: Sequence[str]) -> list[pa.DataType]:
+        """Return the types of some columns; of text, all are text."""
+        with _explaining(self.name):
+            if not self._is_parquet():
+                return [pa.string() for _ in names]
+            schema = pq.read_schema(self.path)
+            require_columns(names, schema.names, self.name, "which is to be kept")
+            return [_plain(schema.field(name).type) for name in names]
+
+    def names(self) -> tuple[str, ...]:
+        """Return the names of the columns; not of a pipe, which can be read once only."""
+        with _explaining(self.name):
+            if self._is_parquet():
+                return tuple(pq.read_schema(self.path).names)
+            with self._open() as (_, stream):
+                return sniff(_read_head(stream), self.options, self.name)[1]
 
     def read(
         self, choose: Callable[[tuple[str, ...]], Sequence[str]] | None = None
@@ -86,7 +108,7 @@ class Source:
                 yield from self._read_csv(choose)
 
     def _is_parquet(self) -> bool:
-        if self.path == STDIN:
+        if not self.is_regular:
             return False
         path = Path(self.path)
         if path.suffix.lower() in (*TEXT, *COMPRESSED):
@@ -105,13 +127,13 @@ class Source:
                 done += len(batch)
                 self.share = done / rows
                 yielded = True
-                yield pa.table(batch).select(wanted)
+                yield _simplify(pa.table(batch).select(wanted))
             if not yielded:
-                yield file.schema_arrow.empty_table().select(wanted)
+                yield _simplify(file.schema_arrow.empty_table().select(wanted))
 
     def _read_csv(self, choose: Any) -> Iterator[pa.Table]:
         with self._open() as (raw, stream):
-            sample = _read_fully(stream, SAMPLE)
+            sample = _read_head(stream)
             options, names = sniff(sample, self.options, self.name)
             wanted = list(names if choose is None else choose(names))
             wrong: list[Any] = []
@@ -129,6 +151,9 @@ class Source:
     @contextmanager
     def _open(self) -> Iterator[tuple[IO[bytes], Any]]:
         if self.path == STDIN:
+            if sys.stdin is None:
+                msg = "there is no standard input"
+                raise FileError(msg)
             yield sys.stdin.buffer, sys.stdin.buffer
             return
         with Path(self.path).open("rb") as raw:
@@ -171,7 +196,10 @@ def _open_csv(
             use_threads=False,  # else nobody can tell the number of a wrong row
         ),
         parse_options=pa.csv.ParseOptions(
-            delimiter=options.delimiter, newlines_in_values=True, invalid_row_handler=keep
+            delimiter=options.delimiter,
+            newlines_in_values=True,
+            invalid_row_handler=keep,
+            ignore_empty_lines=len(names) > 1,  # of one column, they are empty cells
         ),
         convert_options=pa.csv.ConvertOptions(
             column_types=dict.fromkeys(names, pa.string()),
@@ -195,6 +223,27 @@ class _Chained(io.RawIOBase):
         self.first = self.first[len(room) :]
         room[: len(content)] = content
         return len(content)
+
+
+def _read_head(stream: Any) -> bytes:
+    """Return the beginning of a file, the whole first line at least."""
+    sample = _read_fully(stream, SAMPLE)
+    while b"\n" not in sample and len(sample) < CSV_BLOCK:
+        more = _read_fully(stream, SAMPLE)
+        if not more:
+            break
+        sample += more
+    return sample
+
+
+def _simplify(table: pa.Table) -> pa.Table:
+    """Return a table without types that little can be done with."""
+    schema = pa.schema([(field.name, _plain(field.type)) for field in table.schema])
+    return table if schema.equals(table.schema) else table.cast(schema)
+
+
+def _plain(kind: pa.DataType) -> pa.DataType:
+    return pa.string() if str(kind) == "string_view" else kind
 
 
 def _read_fully(stream: Any, size: int) -> bytes:
@@ -252,23 +301,33 @@ def _expand(path: str) -> list[str]:
 
 def _is_data(file: Path, folder: Path) -> bool:
     hidden = any(part.startswith((".", "_")) for part in file.relative_to(folder).parts)
-    endings = [ending.lower() for ending in file.suffixes[-2:]]
-    known = bool(set(endings) & {*PARQUET, *TEXT})
+    endings = [ending.lower() for ending in file.suffixes]
+    if endings and endings[-1] in COMPRESSED:
+        known = len(endings) > 1 and endings[-2] in TEXT
+    else:
+        known = bool(endings) and endings[-1] in (*PARQUET, *TEXT)
     return file.is_file() and known and not hidden
 
 
-def read_table(path: str, options: CsvOptions | None = None) -> pa.Table:
-    """Return a whole file, with the types that its columns look like.
+def read_table(sources: Sequence[Source], *, infer: bool = True) -> pa.Table:
+    """Return whole files as one table.
 
     Parameters
     ----------
-    path : str
-        A file, or "-" for standard input.
-    options : CsvOptions, optional
+    sources : sequence of Source
+    infer : bool, default True
+        Whether columns of text get the types they look like.
     """
-    parts = [batch for source in open_sources([path], options) for batch in source.read()]
-    table = pa.concat_tables(parts, promote_options="default").combine_chunks()
-    return infer_types(table)
+    tables = []
+    for source in sources:
+        table = pa.concat_tables(list(source.read())).combine_chunks()
+        tables.append(infer_types(table) if infer else table)
+    try:
+        return pa.concat_tables(tables, promote_options="permissive").combine_chunks()
+    except pa.ArrowException as error:
+        names = ", ".join(source.name for source in sources[:3])
+        msg = f"the columns of {names} do not fit together ({error})"
+        raise InputError(msg) from error
 
 
 def read_ahead(batches: Iterator[pa.Table]) -> Iterator[pa.Table]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +13,6 @@ from sklearn.base import clone
 
 from robustq import indicators, rejection
 from robustq.exceptions import InputError, UnknownValueWarning
-from robustq.perturbations.importing import find_ball
 from robustq.selection.thresholds import calibrate
 from robustq.tables import Binned, Categorical, as_numbers
 from robustq.tables.table import take_rows
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
 
     from robustq.arrays import Indices
     from robustq.classifiers.base import GenerativeClassifier
+    from robustq.perturbations import Perturbation
 
 __all__ = [
     "Holdout",
@@ -31,6 +31,7 @@ __all__ = [
     "describe_columns",
     "evaluate_holdout",
     "find_numbers",
+    "read_labels",
     "split_rows",
     "train",
 ]
@@ -62,16 +63,37 @@ class Understanding:
     remark: str
 
 
+def read_labels(column: pa.ChunkedArray, name: str) -> np.ndarray[Any, Any]:
+    """Return labels: numbers, truth values or text; what is something else becomes text."""
+    kind = column.type
+    if pa.types.is_dictionary(kind):
+        column, kind = column.cast(kind.value_type), kind.value_type
+    plain = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)
+    try:
+        values = column if plain else column.cast(pa.string())
+    except pa.ArrowException as error:
+        msg = f"column {name!r} holds {kind}, and a class is text or a number"
+        raise InputError(msg) from error
+    return np.array(values.to_pylist())
+
+
 def find_numbers(table: pa.Table, given: Sequence[str], categorical: Sequence[str]) -> list[str]:
     """Return the columns to take as numbers: those given, and whole numbers with many values."""
     many = [
         name
         for name, column in zip(table.column_names, table.columns, strict=True)
-        if pa.types.is_integer(column.type)
+        if _is_whole(column)
         and name not in (*given, *categorical)
         and pc.count_distinct(column).as_py() > MANY
     ]
     return [*given, *many]
+
+
+def _is_whole(column: pa.ChunkedArray) -> bool:
+    """Tell whether a column holds whole numbers, also those that are floats because of gaps."""
+    if pa.types.is_floating(column.type):
+        return bool(pc.all(pc.equal(column, pc.round(column))).as_py())
+    return bool(pa.types.is_integer(column.type))
 
 
 def describe_columns(model: GenerativeClassifier, table: pa.Table) -> list[Understanding]:
@@ -158,12 +180,12 @@ class Promise:
 
     Attributes
     ----------
-    ball : str
-        In which robustness predictions are accepted; also `module:Class`.
+    ball : Perturbation
+        In which robustness predictions are accepted.
     max_error, confidence : float
     """
 
-    ball: str
+    ball: Perturbation
     max_error: float
     confidence: float
 
@@ -230,10 +252,15 @@ def calibrate_gate(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UnknownValueWarning)
         correct = model.predict(X) == y
-        robustness = model.robustness(X, find_ball(promise.ball))
+        robustness = model.robustness(X, promise.ball)
     found = calibrate(correct, robustness, promise.confidence)
     picked = found.pick(promise.max_error)
-    gate = {**asdict(promise), "rows": len(y)}
+    gate = {
+        "ball": promise.ball.name,
+        "max_error": promise.max_error,
+        "confidence": promise.confidence,
+        "rows": len(y),
+    }
     if picked is None:
         return gate | {"above": None, "accepted": 0.0, "bound": None}
     return gate | {

@@ -74,6 +74,10 @@ class _CsvWriter:
     """CSV, whose columns have plain types."""
 
     def __init__(self, stream: Any, schema: pa.Schema) -> None:
+        nested = [field.name for field in schema if pa.types.is_nested(field.type)]
+        if nested:
+            msg = f"column {nested[0]!r} holds lists or records, which CSV cannot: use .parquet"
+            raise InputError(msg)
         self.schema = pa.schema([(field.name, _plain(field.type)) for field in schema])
         self.writer = pa.csv.CSVWriter(stream, self.schema)
 

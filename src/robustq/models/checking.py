@@ -22,6 +22,7 @@ __all__ = ["SUM_TOLERANCE", "check_forest", "check_naive_bayes"]
 
 SUM_TOLERANCE = 1e-9
 WORD = 64
+MOST_WORDS = 1 << 21
 LARGEST = 1e300  # as in documents
 
 
@@ -62,7 +63,18 @@ def check_forest(forest: Forest, classes: int) -> None:
         _check_cells(forest, layout, tree)
 
 
+ARRAYS = (
+    *("roots", "nodes", "lists", "shares", "class_probs", "seen", "starts", "entry_codes"),
+    *("entry_probs", "normals"),
+)
+AXES = {"nodes": 2, "class_probs": 2, "normals": 2}
+
+
 def _check_shapes(forest: Forest, classes: int) -> None:
+    for name in ARRAYS:
+        array = getattr(forest, name)
+        if array.ndim != AXES.get(name, 1):
+            _fail(f"{name} has shape {array.shape}, expected {AXES.get(name, 1)} axes")
     leaves, nodes = len(forest.class_probs), len(forest.nodes)
     categorical, numeric = len(forest.categorical), len(forest.numeric)
     expected = {
@@ -76,9 +88,6 @@ def _check_shapes(forest: Forest, classes: int) -> None:
     for name, shape in expected.items():
         if getattr(forest, name).shape != shape:
             _fail(f"{name} has shape {getattr(forest, name).shape}, expected {shape}")
-    for name in ("roots", "lists", "entry_codes", "entry_probs"):
-        if getattr(forest, name).ndim != 1:
-            _fail(f"{name} has shape {getattr(forest, name).shape}, expected one axis")
     if len(forest.roots) < 2:
         _fail("the model has no trees")
 
@@ -208,11 +217,18 @@ class _Level(NamedTuple):
 
 def _check_cells(forest: Forest, layout: _Layout, tree: int) -> None:
     """Check that leaves have mass on what their paths allow only, and that it sums to 1."""
-    level = layout.root(int(forest.roots[tree]))
-    while len(level.nodes):
+    waiting = [layout.root(int(forest.roots[tree]))]
+    while waiting:
+        level = waiting.pop()
+        if level.words.size > MOST_WORDS and len(level.nodes) > 1:
+            # With many values, half of the nodes at a time: memory must not follow the product.
+            half = len(level.nodes) // 2
+            waiting += [level.take(np.arange(half)), level.take(np.arange(half, len(level.nodes)))]
+            continue
         is_leaf = forest.nodes[level.nodes, FEATURE] == LEAF
         _check_leaves(forest, layout, level.take(is_leaf))
-        level = layout.descend(forest, level.take(~is_leaf))
+        if not is_leaf.all():
+            waiting.append(layout.descend(forest, level.take(~is_leaf)))
 
 
 class _Layout:

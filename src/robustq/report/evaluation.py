@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import math
 from typing import TYPE_CHECKING, Any
 
 from robustq import __version__
@@ -56,9 +57,9 @@ def _finite(value: Any) -> Any:
         return {name: _finite(part) for name, part in value.items()}
     if isinstance(value, list):
         return [_finite(part) for part in value]
-    return (
-        str(value) if isinstance(value, float) and value in (float("inf"), -float("inf")) else value
-    )
+    if isinstance(value, float) and not math.isfinite(value):
+        return None if math.isnan(value) else str(value)
+    return value
 
 
 def _draw(found: Mapping[str, Any]) -> dict[str, str]:
