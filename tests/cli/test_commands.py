@@ -127,6 +127,9 @@ def test_pipes_in_and_out(folder):
     lines = done.stdout.splitlines()
     assert len(lines) == ROWS + 1
     assert lines[0] == '"prediction","probability","runner_up","robustness_tv","tipping_class_tv"'
+    kept = run("score", "nbc.robustq", "-", "-o", "-", "--keep-all", cwd=folder, input=content)
+    assert kept.stdout.startswith('"id","amount","purpose","age","outcome","prediction"')
+    assert len(kept.stdout.splitlines()) == ROWS + 1
     fitted = run(
         "fit", "-", "--target", "outcome", "-o", "piped.robustq", cwd=folder, input=content
     )
@@ -248,6 +251,7 @@ def test_output_that_does_not_arrive_is_an_error(folder):
         for arguments in (
             ("score", "nbc.robustq", "train.csv", "-o", "-"),
             ("inspect", "nbc.robustq", "--json"),
+            ("--help",),
         ):
             command = [sys.executable, "-m", "robustq", *arguments]
             done = subprocess.run(  # noqa: PLW1510, S603

@@ -113,6 +113,10 @@ def _run(arguments: list[str]) -> None:
         _leave(ended.code if isinstance(ended.code, int) else int(ended.code is not None))
     except KeyboardInterrupt:
         _leave(INTERRUPTED)
+    except OSError as error:
+        # Help goes to standard output before any command is asked.
+        typer.echo(f"Error: the output cannot be written ({explain_os_error(error)})", err=True)
+        _leave(WRONG)
     except Exception as error:
         if DEBUG in arguments:
             traceback.print_exc()
