@@ -90,7 +90,8 @@ class Scorer:
         if clash:
             msg = f"{where} has a column {clash[0]!r}, as the results do: rename it, or keep others"
             raise InputError(msg)
-        return list(dict.fromkeys([*needed, *kept]))
+        wanted = {*needed, *kept}
+        return [name for name in names if name in wanted]
 
     @property
     def result_names(self) -> list[str]:
