@@ -267,6 +267,14 @@ def swap_kinds(header, arrays):
     header["features"][2] = {"name": "number", "categories": ["a"]}
 
 
+def rename(name):
+    def edit(header, arrays):
+        header["features"][0]["name"] = name
+
+    edit.__name__ = f"feature {name!r}"
+    return edit
+
+
 def flatten(key):
     def edit(header, arrays):
         arrays[key] = np.array(arrays[key].reshape(-1)[0])
@@ -304,6 +312,8 @@ HOSTILE = [
     say("classes", [1, "a"]),
     say("classes", [1, 2**70]),
     say("classes", ["no", "\ud800"]),
+    rename("sch\ud800"),
+    rename(5),
     flatten("nodes"),
     flatten("class_probs"),
     flatten("roots"),

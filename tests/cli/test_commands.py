@@ -262,6 +262,18 @@ def test_output_that_does_not_arrive_is_an_error(folder):
             assert "Traceback" not in done.stderr
 
 
+def test_keeping_all_columns_loses_none(folder, tmp_path):
+    content = (folder / "train.csv").read_text().splitlines()
+    (tmp_path / "a.csv").write_text("\n".join(content) + "\n")
+    wide = [content[0] + ",more", *(line + ",x" for line in content[1:])]
+    (tmp_path / "b.csv").write_text("\n".join(wide) + "\n")
+    model = folder / "nbc.robustq"
+    done = run("score", model, "a.csv", "b.csv", "-o", "o.csv", "--keep-all", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "b.csv has a column 'more' that a.csv lacks" in done.stderr
+    assert not (tmp_path / "o.csv").exists()
+
+
 def test_a_model_in_json_is_scored_and_evaluated(folder, tmp_path):
     (tmp_path / "m.json").write_text(run("inspect", "nbc.robustq", "--json", cwd=folder).stdout)
     data = folder / "train.csv"

@@ -174,6 +174,18 @@ def test_a_model_of_truth_values_reads_text():
     assert scorer.unknown == {"column 'f'": 1}
 
 
+@pytest.mark.parametrize("base", [2**53, 2**62, 2**63 - 5, 2**63 + 5, -(2**62)])
+def test_large_whole_numbers_stay_what_they_are(base):
+    values = [base + i for i in range(4)]
+    kind = pa.uint64() if base >= 2**63 else pa.int64()
+    table = pa.table({"f": pa.array(values * 20, kind)})
+    model = NaiveBayesClassifier().fit(table, ["a", "b", "c", "d"] * 20)
+    scorer = Scorer(model, BALLS)
+    found = scorer.score(pa.table({"f": [*map(str, values), "1.5", "x"]}))
+    assert found["prediction"].to_pylist()[:4] == ["a", "b", "c", "d"]
+    assert scorer.unknown == {"column 'f'": 2}
+
+
 def test_a_model_without_names_reads_text_by_position():
     rows = np.array([[1, 2], [2, 1]] * 20)
     model = NaiveBayesClassifier().fit(rows, ["y", "n"] * 20)
@@ -197,6 +209,15 @@ def test_types_of_kept_columns_fit_all_files(tmp_path):
     (tmp_path / "d.csv").write_text("id,n\n1,2\n")
     sources = open_sources([str(tmp_path)])
     assert unify_types(sources, ["n"]) == {"n": pa.string()}
+    pq.write_table(pa.table({"n": [[1]]}), tmp_path / "e.parquet")
+    with pytest.raises(InputError, match=r"column 'n' is .* in different files"):
+        unify_types(open_sources([str(tmp_path)]), ["n"])
+
+
+def test_whole_numbers_and_others_are_kept_as_text(tmp_path):
+    pq.write_table(pa.table({"id": [2**60 + 1]}), tmp_path / "a.parquet")
+    pq.write_table(pa.table({"id": [1.5]}), tmp_path / "b.parquet")
+    assert unify_types(open_sources([str(tmp_path)]), ["id"]) == {"id": pa.string()}
 
 
 def test_lists_do_not_fit_into_csv(tmp_path):

@@ -80,6 +80,7 @@ def test_leading_zeros_make_text(tmp_path):
     ("cells", "expected"),
     [
         (["1", "-2", "+3"], [1, -2, 3]),
+        (["4611686018427387904", "4611686018427387905"], [2**62, 2**62 + 1]),
         (["1", "2.0", "1e3"], [1.0, 2.0, 1000.0]),
         (["1", "two"], ["1", "two"]),
         ([".5", "-0.25"], [0.5, -0.25]),
@@ -257,7 +258,7 @@ def test_folders_hold_more_than_data(tmp_path):
 
 
 def test_names_may_be_long(tmp_path):
-    names = [f"a_rather_long_name_of_a_column_{i}" for i in range(10_000)]
+    names = ["a_rather_long_name_of_a_column_" * 2 + str(i) for i in range(10_000)]
     row = ",".join("1" for _ in names)
     assert len(read(tmp_path, ",".join(names) + f"\n{row}\n")[0]) == 10_000
 

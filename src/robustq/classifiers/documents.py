@@ -152,10 +152,10 @@ def _read_classes(document: dict[str, Any]) -> np.ndarray[Any, Any]:
 
 def _read_feature(feature: Any, index: int) -> Categorical | Binned | Numeric:
     where = f"features[{index}]"
-    if not isinstance(feature, dict) or not isinstance(feature.get("name"), str):
+    name = feature.get("name") if isinstance(feature, dict) else None
+    if not isinstance(name, str) or not _is_category(name):
         msg = f"{where} must be a dictionary with a name"
         raise InputError(msg)
-    name = feature["name"]
     if feature.get("numeric") is True:
         return Numeric(name)
     if "edges" in feature:
@@ -174,7 +174,9 @@ def _is_category(value: Any) -> bool:
     if isinstance(value, str):
         # Half a character, as "\\ud800" is, cannot be written anywhere.
         return not any("\ud800" <= character <= "\udfff" for character in value)
-    return isinstance(value, int) or (isinstance(value, float) and math.isfinite(value))
+    if isinstance(value, int):
+        return -(2**63) <= value < 2**64
+    return isinstance(value, float) and math.isfinite(value)
 
 
 def _read_edges(edges: Any, where: str) -> tuple[float, ...]:

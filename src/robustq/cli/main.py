@@ -113,19 +113,19 @@ def _run(arguments: list[str]) -> None:
         _leave(ended.code if isinstance(ended.code, int) else int(ended.code is not None))
     except KeyboardInterrupt:
         _leave(INTERRUPTED)
-    except OSError as error:
-        # Help goes to standard output before any command is asked.
-        typer.echo(f"Error: the output cannot be written ({explain_os_error(error)})", err=True)
-        _leave(WRONG)
     except Exception as error:
         if DEBUG in arguments:
             traceback.print_exc()
-        else:
-            typer.echo(
-                f"Error: something went wrong within robustq ({type(error).__name__}: {error}). "
-                f"Please report it, with what {DEBUG} shows.",
-                err=True,
-            )
+            _leave(WRONG if isinstance(error, RobustqError) else CRASHED)
+        if isinstance(error, OSError):
+            # Help goes to standard output before any command is asked.
+            typer.echo(f"Error: the output cannot be written ({explain_os_error(error)})", err=True)
+            _leave(WRONG)
+        typer.echo(
+            f"Error: something went wrong within robustq ({type(error).__name__}: {error}). "
+            f"Please report it, with what {DEBUG} shows.",
+            err=True,
+        )
         _leave(CRASHED)
 
 

@@ -91,9 +91,20 @@ def _list_kept(
     sources: list[Source], names: tuple[str, ...], *, keep_all: bool
 ) -> tuple[str, ...] | None:
     """Return the columns to keep, None for all that a pipe has: nobody knows them before."""
+    from robustq.exceptions import InputError  # noqa: PLC0415
+
     if not keep_all:
         return names
-    return sources[0].names() if sources[0].is_regular else None
+    if not sources[0].is_regular:
+        return None
+    first = sources[0].names()
+    for source in sources[1:]:
+        more = set(source.names()) - set(first) if source.is_regular else set()
+        if more:
+            name = min(more)
+            msg = f"{source.name} has a column {name!r} that {sources[0].name} lacks: use --keep"
+            raise InputError(msg)
+    return first
 
 
 def _find_gate(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import re
+from contextlib import suppress
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +26,7 @@ __all__ = ["MISSING", "adapt_labels", "adapt_table", "infer_types", "is_text", "
 # What people write where there is no value.
 MISSING = ("", "?", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None", "#N/A", "<NA>")
 # No leading zeros: 007 is a name, not a number.
-WHOLE = r"^[+-]?(0|[1-9][0-9]{0,17})$"
+WHOLE = r"^[+-]?(0|[1-9][0-9]{0,18})$"
 TRUTH = {"true": 1, "false": 0}
 NUMBER = r"^[+-]?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 
@@ -63,7 +65,8 @@ def _infer(column: pa.ChunkedArray) -> pa.ChunkedArray:
     values = pc.if_else(pc.is_in(values, pa.array(MISSING, values.type)), None, values)
     for pattern, kind in ((WHOLE, pa.int64()), (NUMBER, pa.float64())):
         if len(values) > values.null_count and _all_match(values, pattern):
-            return _without_plus(values).cast(kind)
+            with suppress(pa.ArrowInvalid):  # beyond 64 bits
+                return _without_plus(values).cast(kind)
     return values
 
 
@@ -160,13 +163,18 @@ def _parse_words(
         shown = ", ".join(map(str, categories[:5])) + (", …" if len(categories) > 5 else "")
         msg = f"column {name!r} holds {wrong[0]!r}, which the model does not know; it knows {shown}"
         raise InputError(msg)
-    # A number nobody knows stands for text nobody knows.
-    unknown = max((int(abs(category)) for category in categories), default=0) + 1
+    # A number nobody knows stands for whatever nobody knows.
+    unknown = next(number for number in itertools.count() if number not in categories)
+    if all(isinstance(category, int) for category in categories):
+        # Whole numbers stay exact, however large.
+        exact = [word if word is None or word in categories else unknown for word in parsed]
+        return pa.array(exact, pa.uint64() if _is_large(categories) else pa.int64())
     numbers = [unknown if isinstance(word, str) else word for word in parsed]
-    try:
-        return pa.array(numbers)
-    except (pa.ArrowException, OverflowError):
-        return pa.array([None if number is None else float(number) for number in numbers])
+    return pa.array([None if number is None else float(number) for number in numbers])
+
+
+def _is_large(categories: tuple[Any, ...]) -> bool:
+    return any(category >= 2**63 for category in categories)
 
 
 def _parse(word: str | None, *, has_truth: bool) -> Any:
@@ -175,7 +183,7 @@ def _parse(word: str | None, *, has_truth: bool) -> Any:
         return None
     if has_truth and word.lower() in TRUTH:
         return TRUTH[word.lower()]
-    if re.fullmatch(r"[+-]?[0-9]{1,18}", word):
+    if re.fullmatch(r"[+-]?[0-9]{1,20}", word):
         return int(word)
     if not re.fullmatch(NUMBER, word):
         return word

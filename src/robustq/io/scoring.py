@@ -157,12 +157,18 @@ def unify_types(sources: Sequence[Source], names: Sequence[str]) -> dict[str, pa
     names : sequence of str
     """
     found = [source.types(names) for source in sources]
-    return {name: _unify([types[i] for types in found]) for i, name in enumerate(names)}
+    return {name: _unify([types[i] for types in found], name) for i, name in enumerate(names)}
 
 
-def _unify(types: list[pa.DataType]) -> pa.DataType:
-    schemas = [pa.schema([("x", kind)]) for kind in dict.fromkeys(types)]
-    try:
-        return pa.unify_schemas(schemas, promote_options="permissive").field("x").type
-    except pa.ArrowException:
-        return pa.string()
+def _unify(types: list[pa.DataType], name: str) -> pa.DataType:
+    different = {kind for kind in types if not pa.types.is_null(kind)}
+    if len(different) <= 1:
+        return next(iter(different), pa.null())
+    if all(pa.types.is_signed_integer(kind) for kind in different):
+        return pa.int64()
+    if any(pa.types.is_nested(kind) or pa.types.is_binary(kind) for kind in different):
+        shown = " and ".join(sorted(map(str, different)))
+        msg = f"column {name!r} is {shown} in different files: it cannot be kept"
+        raise InputError(msg)
+    # Text keeps everything as it is written: 007 is not 7, nor is 2^60 + 1 a float.
+    return pa.string()

@@ -12,6 +12,7 @@ from robustq.exceptions import InputError
 __all__ = ["SAMPLE", "CsvOptions", "sniff"]
 
 SAMPLE = 1 << 18
+LONGEST_CELL = 2**31 - 1  # none is too long while the delimiter is not known
 DELIMITERS = (",", ";", "\t", "|")
 LINES = 50
 BOMS = {
@@ -121,7 +122,7 @@ def _guess_delimiter(text: str) -> str:
 
 
 def _rows(text: str, delimiter: str) -> csv.Reader:  # type: ignore[name-defined]
-    csv.field_size_limit(max(csv.field_size_limit(), 2 * SAMPLE))
+    csv.field_size_limit(LONGEST_CELL)
     return csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
 
 

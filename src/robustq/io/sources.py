@@ -243,7 +243,7 @@ def _simplify(table: pa.Table) -> pa.Table:
 
 
 def _plain(kind: pa.DataType) -> pa.DataType:
-    return pa.string() if str(kind) == "string_view" else kind
+    return {"string_view": pa.string(), "binary_view": pa.binary()}.get(str(kind), kind)
 
 
 def _read_fully(stream: Any, size: int) -> bytes:

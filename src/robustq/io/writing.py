@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 
-from robustq.exceptions import InputError
+from robustq.exceptions import FileError, InputError
 from robustq.files import replacing
 
 if TYPE_CHECKING:
@@ -52,6 +52,9 @@ def open_writer(path: str, schema: pa.Schema) -> Iterator[Writer]:
     check_ending(path)
     with ExitStack() as stack:
         if path == STDOUT:
+            if sys.stdout is None:
+                msg = "there is no standard output"
+                raise FileError(msg)
             yield stack.enter_context(_CsvWriter(sys.stdout.buffer, schema))
             return
         part = stack.enter_context(replacing(Path(path)))
