@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import warnings
 from abc import ABC, abstractmethod
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +22,7 @@ from robustq.quantification.quantified import Quantified
 from robustq.tables import UNKNOWN, Encoding, Rows, Table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
     from numpy.typing import ArrayLike
@@ -33,6 +34,7 @@ __all__ = [
     "GenerativeClassifier",
     "NotFittedError",
     "encode",
+    "ignoring_unknown_values",
     "require_fitted",
 ]
 
@@ -443,6 +445,14 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):
         tags.input_tags.string = True
         tags.input_tags.allow_nan = True
         return tags
+
+
+@contextmanager
+def ignoring_unknown_values() -> Iterator[None]:
+    """Say nothing about unknown values, where only a part of the rows was learned from."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnknownValueWarning)
+        yield
 
 
 def require_fitted(estimator: Any, attribute: str) -> None:

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
 __all__ = ["score"]
 
-PERTURBATIONS = ("epsilon", "tv", "chi2")
-
 
 def score(
     model: ModelPath,
@@ -61,6 +59,7 @@ def score(
     Example: [bold]robustq score model.robustq new.csv -o scored.csv --keep id[/bold]
     """
     from robustq import load  # noqa: PLC0415 (slow to import)
+    from robustq.classifiers.base import DEFAULT_PERTURBATIONS  # noqa: PLC0415
     from robustq.io import Scorer, open_sources, open_writer  # noqa: PLC0415
     from robustq.io.scoring import unify_types  # noqa: PLC0415
     from robustq.io.sources import read_ahead  # noqa: PLC0415
@@ -70,8 +69,7 @@ def score(
     sources = open_sources(data, make_csv_options(delimiter, encoding, no_header))
     check_output(output, [str(model), *(source.path for source in sources)])
     classifier = load(model)
-    names = split_list(perturbation) or PERTURBATIONS
-    balls = find_balls(names)
+    balls = find_balls(split_list(perturbation) or DEFAULT_PERTURBATIONS)
     gate = _find_gate(classifier.training_, balls, min_robustness)
     kept = _list_kept(sources, split_list(keep), keep_all=keep_all)
     scorer = Scorer(classifier, balls, kept, gate, unify_types(sources, kept or ()))

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from robustq import indicators, rejection
-from robustq.exceptions import UnknownValueWarning
+from robustq.classifiers.base import ignoring_unknown_values
 from robustq.perturbations import get
+from robustq.rejection.averages import GRID
 from robustq.rejection.bands import confidence_band
 from robustq.tables.table import take_rows
 
@@ -30,7 +30,6 @@ FEW_ROWS = 2000
 LEAST_ROBUST = 10
 RESAMPLES = 200
 MOST_BAND_ROWS = 20_000
-GRID = np.arange(100) / 100
 
 
 def evaluate(
@@ -62,8 +61,7 @@ def evaluate(
         Which rows of a file these are, if some were left out.
     """
     chosen = list(names or (SINGLE if len(y) <= FEW_ROWS else FAST))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UnknownValueWarning)
+    with ignoring_unknown_values():
         assessment = model.assess(X, [get(ball)])
         scores = indicators.compute(model, X, chosen)
     correct = assessment.prediction == y

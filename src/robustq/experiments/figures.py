@@ -21,14 +21,16 @@ if TYPE_CHECKING:
 
 __all__ = ["FORMATS", "draw_curves", "draw_overview", "render"]
 
-FORMATS = ("png", "svg")
+METADATA: dict[str, Any] = {"png": {"Software": None}, "svg": {"Date": None, "Creator": None}}
+FORMATS = tuple(METADATA)
 DPI = 150
 
 
 def draw_curves(curves: Mapping[str, list[Curve]], title: str) -> Figure:
     """Return the accuracy-rejection curves of one data set and model, averaged over the runs."""
-    axes = plot_curves({name: average_curves(c) for name, c in curves.items()}, title=title)
-    return _figure_of(axes)
+    axes: Any = plot_curves({name: average_curves(c) for name, c in curves.items()}, title=title)
+    figure: Figure = axes.figure
+    return figure
 
 
 def draw_overview(results: Mapping[str, Curves], titles: Mapping[str, str]) -> Figure:
@@ -66,20 +68,11 @@ def draw_overview(results: Mapping[str, Curves], titles: Mapping[str, str]) -> F
     return figure
 
 
-def render(figure: Figure) -> dict[str, bytes]:
-    """Return a picture in every format; nothing in it tells when it was drawn."""
+def render(figure: Figure, kind: str) -> bytes:
+    """Return a picture in one of the formats; nothing in it tells when it was drawn."""
     import matplotlib as mpl  # noqa: PLC0415 (slow to import)
 
-    pictures = {}
-    metadata: dict[str, Any] = {"png": {"Software": None}, "svg": {"Date": None, "Creator": None}}
+    content = io.BytesIO()
     with mpl.rc_context({"svg.hashsalt": "robustq"}):
-        for kind in FORMATS:
-            content = io.BytesIO()
-            figure.savefig(content, format=kind, dpi=DPI, metadata=metadata[kind])
-            pictures[kind] = content.getvalue()
-    return pictures
-
-
-def _figure_of(axes: Any) -> Figure:
-    figure: Figure = axes.figure
-    return figure
+        figure.savefig(content, format=kind, dpi=DPI, metadata=METADATA[kind])
+    return content.getvalue()

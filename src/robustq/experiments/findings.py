@@ -83,6 +83,10 @@ class _View:
         return ", ".join(f"{name} {self.area[name]:.4f}" for name in self.ranking[:3])
 
 
+def _grade(holds: object, *, in_part: object) -> Verdict:
+    return "agrees" if holds else "agrees in part" if in_part else "differs"
+
+
 def _judge_best(view: _View, model: str, name: str, *, high: bool) -> list[Finding]:
     if not view.has(name):
         return []
@@ -90,11 +94,9 @@ def _judge_best(view: _View, model: str, name: str, *, high: bool) -> list[Findi
     best = view.best_at(name)
     there = [rate for rate in best if (rate >= HIGH) == high]
     first = view.rank(name) == 1
-    verdict: Verdict = (
-        "agrees" if first and len(there) * 2 >= max(1, len(best)) and there
-        else "agrees in part" if first or there
-        else "differs"
-    )  # fmt: skip
+    verdict = _grade(
+        first and len(there) * 2 >= max(1, len(best)) and there, in_part=first or there
+    )
     return [
         Finding(
             model,
@@ -115,11 +117,7 @@ def _judge_wins(view: _View, model: str, name: str) -> list[Finding]:
     rank = 1 + sum(wins > view.wins[name] for wins in view.wins.values())
     most = max(view.wins, key=lambda other: view.wins[other])
     gap = view.area[view.ranking[0]] - view.area[name]
-    verdict: Verdict = (
-        "agrees" if rank <= 3 and gap <= CLOSE
-        else "agrees in part" if rank <= 3 or gap <= CLOSE
-        else "differs"
-    )  # fmt: skip
+    verdict = _grade(rank <= 3 and gap <= CLOSE, in_part=rank <= 3 or gap <= CLOSE)
     return [
         Finding(
             model,
@@ -138,11 +136,7 @@ def _judge_behind(view: _View, model: str) -> list[Finding]:
         return []
     epsilon, others = view.area["r_epsilon"], [view.area["r_tv"], view.area["r_chi2"]]
     behind = max(others) - epsilon
-    verdict: Verdict = (
-        "agrees" if epsilon <= min(others) and behind <= CLOSE
-        else "agrees in part" if behind <= CLOSE
-        else "differs"
-    )  # fmt: skip
+    verdict = _grade(epsilon <= min(others) and behind <= CLOSE, in_part=behind <= CLOSE)
     return [
         Finding(
             model,
@@ -160,9 +154,7 @@ def _judge_strong(view: _View, model: str) -> list[Finding]:
         return []
     by_area, by_wins = _best_two(rivals, view.area), _best_two(rivals, view.wins)
     seen = {"u_e", "u_t"} & {*by_area, *by_wins}
-    verdict: Verdict = (
-        "agrees" if len(seen) == 2 else "agrees in part" if seen else "differs"
-    )  # fmt: skip
+    verdict = _grade(len(seen) == 2, in_part=seen)
     return [
         Finding(
             model,
@@ -190,9 +182,7 @@ def _judge_competitive(view: _View, model: str) -> list[Finding]:
         return []
     best = max(rivals, key=lambda name: view.area[name])
     near = [name for name in ours if view.area[name] >= view.area[best] - CLOSE]
-    verdict: Verdict = (
-        "agrees" if near == ours else "agrees in part" if near else "differs"
-    )  # fmt: skip
+    verdict = _grade(near == ours, in_part=near)
     areas = ", ".join(f"{name} {view.area[name]:.4f}" for name in ours)
     return [
         Finding(

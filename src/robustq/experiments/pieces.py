@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import warnings
 import zlib
 from typing import TYPE_CHECKING, Any
 
@@ -11,9 +10,9 @@ import numpy as np
 import pyarrow as pa
 from sklearn.base import clone
 
+from robustq.classifiers.base import ignoring_unknown_values
 from robustq.classifiers.forest import GenerativeForestClassifier
 from robustq.classifiers.naive_bayes import NaiveBayesClassifier
-from robustq.exceptions import UnknownValueWarning
 from robustq.indicators import BootstrapEnsemble, measure
 from robustq.tables.table import take_rows
 
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
 
     from .plan import Piece, Plan
 
-__all__ = ["digest", "list_columns", "run_piece", "split"]
+__all__ = ["count_tests", "digest", "list_columns", "run_piece", "split"]
 
 # What a seed is for; numbers that belong to streams of their own.
 SPLIT, MODEL, SAMPLES = range(3)
@@ -39,9 +38,7 @@ def run_piece(plan: Plan, piece: Piece, data: DataSet) -> pa.Table:
     X_train, y_train = take_rows(data.X, train), data.y[train]
     X_test, y_test = take_rows(data.X, test), data.y[test]
     indicators = [find_indicator(name) for name in plan.indicators]
-    with warnings.catch_warnings():
-        # Small training sets lack values: nothing to report.
-        warnings.simplefilter("ignore", UnknownValueWarning)
+    with ignoring_unknown_values():
         model = _make_model(plan, piece).fit(X_train, y_train)
         ensemble = None
         if any(indicator.needs == "ensemble" for indicator in indicators):
@@ -62,10 +59,16 @@ def split(plan: Plan, piece: Piece, data: DataSet) -> tuple[Indices, Indices]:
     """Return the rows to learn from and the rows to test on; both models get the same."""
     if data.split is not None:
         return data.split
-    rows = len(data.y)
-    tests = min(plan.most_tests, max(1, int(np.ceil(plan.test_share * rows))))
-    shuffled = np.random.RandomState(_seed(plan, piece, SPLIT)).permutation(rows)
+    tests = count_tests(plan, data)
+    shuffled = np.random.RandomState(_seed(plan, piece, SPLIT)).permutation(len(data.y))
     return np.sort(shuffled[tests:]), np.sort(shuffled[:tests])
+
+
+def count_tests(plan: Plan, data: DataSet) -> int:
+    """Return how many rows are tested on."""
+    if data.split is not None:
+        return len(data.split[1])
+    return min(plan.most_tests, max(1, int(np.ceil(plan.test_share * len(data.y)))))
 
 
 def digest(data: DataSet) -> str:

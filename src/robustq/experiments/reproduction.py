@@ -92,8 +92,11 @@ def reproduce(
     contents = {name: digest(item) for name, item in data.items()}
     make_folder(folder)
     store = Store(plan, folder, contents)
-    kept = _run_missing(plan, store, data, data_dir, workers, watcher)
-    pieces = {piece: store.read(piece) for piece in plan.pieces()}
+    pieces = store.find()
+    kept = len(pieces)
+    missing = [piece for piece in plan.pieces() if piece not in pieces]
+    _run(plan, missing, store, data, data_dir, workers, watcher)
+    pieces |= {piece: store.read(piece) for piece in missing}
     results = {model: collect(plan, model, pieces) for model in plan.models}
     tables = {model: found.comparison for model, found in results.items()}
     summary = summarise(plan, data, results)
@@ -116,7 +119,7 @@ def reproduce(
 
 
 @dataclass(frozen=True)
-class _Run:
+class _Running:
     """A piece to run, with all that a process of its own needs."""
 
     plan: Plan
@@ -163,7 +166,9 @@ class _Drawing:
         return f"picture {self.path.name}"
 
     def __call__(self) -> None:
-        for kind, content in render(self._draw()).items():
+        figure = self._draw()
+        for kind in FORMATS:
+            content = render(figure, kind)
             write_atomically(self.path.with_name(f"{self.path.name}.{kind}"), content)
 
     def _draw(self) -> Figure:
@@ -176,18 +181,18 @@ def _do(task: Any) -> Any:
     return task()
 
 
-def _run_missing(
+def _run(
     plan: Plan,
+    missing: list[Piece],
     store: Store,
     data: dict[str, DataSet],
     data_dir: str | Path | None,
     workers: int,
     watcher: Watcher,
-) -> int:
-    """Run what is not there yet; return how many pieces were."""
-    missing = store.missing()
+) -> None:
+    """Run pieces; each keeps its result."""
     tasks = [
-        _Run(plan, p, store.contents[p.data_set], store.folder.parent, data_dir, _cost(p, data))
+        _Running(plan, p, store.contents[p.data_set], store.folder.parent, data_dir, _cost(p, data))
         for p in missing
     ]
     # The longest first, so that no worker is left with one at the end.
@@ -196,7 +201,6 @@ def _run_missing(
     watcher.expect(sum(task.cost for task in tasks) + pictures)
     for task, seconds in work(_do, tasks, workers, watcher):
         store.note_time(task.piece, seconds)
-    return len(plan.pieces()) - len(missing)
 
 
 def _cost(piece: Piece, data: dict[str, DataSet]) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -53,7 +54,7 @@ class Results:
     possible: dict[str, float]
     rates: tuple[float, ...]
 
-    @property
+    @cached_property
     def comparison(self) -> Comparison:
         """The paper's table."""
         return compare(self.curves, self.rates)

@@ -49,9 +49,10 @@ class Store:
         name = f"{piece.data_set}-{piece.model}-{piece.run + 1:02d}-{mark}.parquet"
         return self.folder / name
 
-    def missing(self) -> list[Piece]:
-        """Return the pieces that are still to be run, damaged ones among them."""
-        return [piece for piece in self.plan.pieces() if self._try(piece) is None]
+    def find(self) -> dict[Piece, pa.Table]:
+        """Return the pieces that are there; damaged ones are not."""
+        tried = {piece: self._try(piece) for piece in self.plan.pieces()}
+        return {piece: table for piece, table in tried.items() if table is not None}
 
     def write(self, piece: Piece, table: pa.Table) -> None:
         """Keep a piece."""

@@ -11,6 +11,7 @@ from robustq import __version__
 from robustq.rejection import average_curves
 
 from .findings import judge
+from .pieces import count_tests
 from .plan import MODELS, find_indicator
 from .results import CONFIDENCE
 
@@ -68,9 +69,6 @@ def _versions() -> dict[str, str]:
 
 def _describe(plan: Plan, data: DataSet) -> dict[str, Any]:
     source = data.source
-    tests = len(data.split[1]) if data.split else min(
-        plan.most_tests, -int(-plan.test_share * len(data.y) // 1)
-    )  # fmt: skip
     return {
         "id": source.id,
         "name": source.name,
@@ -78,7 +76,7 @@ def _describe(plan: Plan, data: DataSet) -> dict[str, Any]:
         "rows": len(data.y),
         "classes": source.classes,
         "features": data.X.num_columns,
-        "tests": tests,
+        "tests": count_tests(plan, data),
         "own_split": source.split,
         "paper_rows": source.paper_rows or source.rows,
         "differs": source.paper_rows is not None,

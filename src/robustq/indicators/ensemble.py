@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
@@ -11,10 +10,10 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.frozen import FrozenEstimator
 
 from robustq.blocks import for_each_block
-from robustq.classifiers.base import require_fitted
+from robustq.classifiers.base import ignoring_unknown_values, require_fitted
 from robustq.classifiers.labels import read_labels
 from robustq.classifiers.parameters import read_random_state
-from robustq.exceptions import InputError, UnknownValueWarning
+from robustq.exceptions import InputError
 from robustq.tables.table import count_rows, take_rows
 
 from .probabilities import predict_probabilities
@@ -122,9 +121,7 @@ class BootstrapEnsemble(BaseEstimator):
         return np.stack([self._align(model, X) for model in self.models_])
 
     def _align(self, model: Any, X: Any) -> Floats:
-        with warnings.catch_warnings():
-            # A sample need not hold every value: nothing to report.
-            warnings.simplefilter("ignore", UnknownValueWarning)
+        with ignoring_unknown_values():
             own = predict_probabilities(model, X)
         probs = np.zeros((len(own), len(self.classes_)))
         probs[:, np.searchsorted(self.classes_, model.classes_)] = own

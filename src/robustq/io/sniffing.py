@@ -5,11 +5,16 @@ from __future__ import annotations
 import codecs
 import csv
 import io
+from collections import Counter
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from robustq.exceptions import InputError
 
-__all__ = ["SAMPLE", "CsvOptions", "sniff"]
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["SAMPLE", "CsvOptions", "check_names", "sniff"]
 
 SAMPLE = 1 << 18
 LONGEST_CELL = 2**31 - 1  # none is too long while the delimiter is not known
@@ -121,7 +126,7 @@ def _guess_delimiter(text: str) -> str:
     return max(DELIMITERS, key=lambda delimiter: widths[delimiter])
 
 
-def _rows(text: str, delimiter: str) -> csv.Reader:  # type: ignore[name-defined]
+def _rows(text: str, delimiter: str) -> Iterator[list[str]]:
     csv.field_size_limit(LONGEST_CELL)
     return csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
 
@@ -136,11 +141,7 @@ def _name_columns(first: list[str], *, header: bool, where: str) -> tuple[str, .
 
 def check_names(names: list[str], where: str) -> None:
     """Raise if two columns have the same name."""
-    twice = (
-        sorted({name for name in names if names.count(name) > 1})
-        if len(set(names)) < len(names)
-        else []
-    )
+    twice = sorted(name for name, count in Counter(names).items() if count > 1)
     if twice:
         msg = f"{where} has two columns named {twice[0]!r}: rename one"
         raise InputError(msg)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +11,8 @@ import pyarrow.compute as pc
 from sklearn.base import clone
 
 from robustq import indicators, rejection
-from robustq.exceptions import InputError, UnknownValueWarning
+from robustq.classifiers.base import ignoring_unknown_values
+from robustq.exceptions import InputError
 from robustq.selection.thresholds import calibrate
 from robustq.tables import Binned, Categorical, as_numbers
 from robustq.tables.table import take_rows
@@ -163,9 +163,7 @@ def evaluate_holdout(
     train, test = split_rows(len(y), share, seed)
     copy = clone(model).fit(take_rows(X, train), y[train])
     X_test = take_rows(X, test)
-    with warnings.catch_warnings():
-        # A part of the rows need not have all values.
-        warnings.simplefilter("ignore", UnknownValueWarning)
+    with ignoring_unknown_values():
         correct = copy.predict(X_test) == y[test]
         scores = indicators.compute(copy, X_test, ["r_epsilon", "r_tv", "r_chi2", "u_max"])
     labels, counts = np.unique(y[train], return_counts=True)
@@ -249,8 +247,7 @@ def calibrate_gate(
     The rows must not be those the model learned from. The guarantee holds for rows that are
     drawn as these were.
     """
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UnknownValueWarning)
+    with ignoring_unknown_values():
         correct = model.predict(X) == y
         robustness = model.robustness(X, promise.ball)
     found = calibrate(correct, robustness, promise.confidence)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import io
 import json
 import math
 from typing import TYPE_CHECKING, Any
 
 from robustq import __version__
+from robustq.experiments.figures import render
 from robustq.files import write_atomically
-from robustq.rejection.curves import Curve
+from robustq.rejection import AverageCurve
 from robustq.rejection.plots import plot_curves, plot_robustness
 
 from .pages import as_image, fill
@@ -67,7 +67,13 @@ def _draw(found: Mapping[str, Any]) -> dict[str, str]:
     from matplotlib.figure import Figure  # noqa: PLC0415 (slow to import)
 
     curves = {
-        name: _Shown(np.array(item["rates"]), np.array(item["accuracy"]), item["area"])
+        name: AverageCurve(
+            np.array(item["rates"]),
+            np.array(item["accuracy"]),
+            np.zeros(len(item["rates"])),
+            item["area"],
+            curves=1,
+        )
         for name, item in found["indicators"].items()
     }
     figure = Figure(figsize=(8.5, 4.8), layout="constrained")
@@ -78,22 +84,5 @@ def _draw(found: Mapping[str, Any]) -> dict[str, str]:
     first, second = spread.subplots(1, 2)
     name = f"robustness ({found['ball']})"
     plot_robustness(**found["points"], name=name, axes=(first, second))
-    return {"curves": _render(figure), "robustness": _render(spread)}
-
-
-class _Shown(Curve):
-    """A curve at some rates, whose area is known."""
-
-    def __init__(self, rates: Any, accuracy: Any, area: float) -> None:
-        super().__init__(rates, accuracy)
-        object.__setattr__(self, "area", area)
-
-    @property
-    def auc(self) -> float:
-        return float(self.area)  # type: ignore[attr-defined]
-
-
-def _render(figure: Any) -> str:
-    content = io.BytesIO()
-    figure.savefig(content, format="svg", metadata={"Date": None})
-    return as_image(content.getvalue())
+    pictures = {"curves": figure, "robustness": spread}
+    return {name: as_image(render(picture, "svg")) for name, picture in pictures.items()}
