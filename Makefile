@@ -6,19 +6,25 @@ VENV   ?= .venv
 bin   := $(VENV)/bin
 ready := $(VENV)/.ready
 
+# One process for each core, up to eight; whoever has nothing left takes from the others.
+parallel := -n auto --maxprocesses 8 --dist worksteal
+
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check format bench figures clean
+.PHONY: help setup demo test test-quick check format bench figures clean
 
 help: ## Show this list
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 12
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
 
 setup: $(ready) ## Make the virtual environment and install robustq with its developers' tools
 
 demo: $(ready) ## Show the whole story on data that ships with robustq, in a minute
 	$(bin)/robustq demo
 
-test: $(ready) ## Run the tests (doctests, examples and documentation included)
-	$(bin)/python -m pytest
+test: $(ready) ## Run all tests (doctests, examples, documentation), and tell what they cover
+	$(bin)/python -m pytest $(parallel) --cov $(ARGS)
+
+test-quick: $(ready) ## Run the tests that are not slow, in a minute
+	$(bin)/python -m pytest $(parallel) -m 'not slow' --durations=5 --durations-min=1 $(ARGS)
 
 check: $(ready) ## Lint, check the format, the types and the layers
 	$(bin)/ruff check .
@@ -30,8 +36,8 @@ format: $(ready) ## Format the code and mend what the linter can mend
 	$(bin)/ruff format .
 	$(bin)/ruff check --fix .
 
-bench: $(ready) ## Measure, and compare with the promised limits
-	$(bin)/python -m benchmarks
+bench: $(ready) ## Measure, and compare with the promised limits (ARGS="forest --compare old.json")
+	$(bin)/python -m benchmarks $(ARGS)
 
 figures: $(ready) ## Draw the pictures of docs/ anew
 	$(bin)/python docs/draw_balls.py
@@ -39,7 +45,7 @@ figures: $(ready) ## Draw the pictures of docs/ anew
 	$(bin)/python docs/draw_demo.py
 
 clean: ## Remove the environment, caches and build products
-	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .coverage .coverage.*
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The stamp is newer than pyproject.toml when there is nothing to install.

@@ -3,28 +3,30 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from robustq.rejection import accuracy_rejection_curve
 
-from .clock import best_time
-from .table import Limits
+from .races import Race, timed
 
-__all__ = ["measure"]
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
-ROWS = 1_000_000
+    from .conditions import Conditions
+
+__all__ = ["races"]
 
 
-def measure() -> Limits:
+def races(conditions: Conditions) -> Iterator[Race]:
     """Time curves of scores that all differ, and of scores that tie."""
+    rows = conditions.pick(1_000_000, quick=100_000)
     rng = np.random.default_rng(0)
-    correct = rng.random(ROWS) < 0.8
-    table = Limits(f"accuracy_rejection_curve of {ROWS:,} predictions", ("scores", "seconds"))
+    correct = rng.random(rows) < 0.8
     for name, score in (
-        ("all different", rng.random(ROWS)),
-        ("100 values", rng.integers(0, 100, ROWS)),
+        ("scores all different", rng.random(rows)),
+        ("scores of 100 values", rng.integers(0, 100, rows)),
     ):
-        seconds = best_time(partial(accuracy_rejection_curve, correct, score))
-        table.add(name, f"{seconds:.3f}", measured=seconds, limit=1.0)
-    return table
+        curve = partial(accuracy_rejection_curve, correct, score)
+        yield Race(f"accuracy_rejection_curve of {rows:,} predictions", name, timed(curve), limit=1)

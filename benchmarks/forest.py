@@ -1,109 +1,147 @@
 """Forests against scikit-learn's random forest on the same codes, input checks included.
 
-The trees of both grow as deep as they will; ours would be smaller by default.
+Its trees grow as deep as they will, as they do by default; ours are smaller by default, and are
+measured in both ways.
 """
 
 from __future__ import annotations
 
 from functools import partial
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
+import pyarrow as pa
+from sklearn.base import clone
 from sklearn.ensemble import RandomForestClassifier
 
 from robustq import GenerativeForestClassifier
 
-from .adult import load_adult, shuffle_columns
-from .clock import best_time
-from .first_use import measure_first_use
-from .table import Limits
+from .adult import load_adult, shuffle_columns, take_distinct
+from .races import Race, timed
 
-__all__ = ["measure_growth", "measure_ratios", "measure_start"]
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
 
-TREES, ROWS = 25, 300_000
+    from robustq.arrays import Bools, Indices
+
+    from .adult import Adult
+    from .conditions import Conditions
+
+__all__ = ["races"]
+
+TREES = 25
 BALLS = ("epsilon", "tv", "chi2")
+DEPTHS: dict[str, dict[str, Any]] = {"default depth": {}, "unlimited depth": {"max_depth": None}}
 
-# Everything a user calls first, in a process of its own; prints seconds.
-SCRIPT = """
-import time
-import numpy as np
-import sklearn.base, sklearn.ensemble
-start = time.perf_counter()
-import robustq
-rng = np.random.default_rng(0)
-X, y = rng.integers(0, 3, (50, 4)), rng.integers(0, 2, 50)
-model = robustq.GenerativeForestClassifier(3, random_state=0).fit(X, y)
-model.predict_proba(X)
-model.assess(X)
-print(time.perf_counter() - start)
-"""
+# Against RandomForest: what was measured in 0.1, and a third more.
+LIMITS = {
+    "default depth": {"fit": 0.7, "predict_proba": 1.3, "robustness": 2.0},
+    "unlimited depth": {"fit": 0.7, "predict_proba": 2.3, "robustness": 4.3},
+}
+MISSING = 2  # cells of a row
 
 
-def measure_start() -> Limits:
-    """Time the first use, which compiles, and the next process, which finds it on disk."""
-    return measure_first_use("a forest", SCRIPT, compiling=15.0, starting=1.0)
+def races(conditions: Conditions) -> Iterator[Race]:
+    """Time growing on adult, and predicting and quantifying shuffled rows."""
+    adult = load_adult()
+    rows = shuffle_columns(adult.X, conditions.pick(300_000, quick=30_000))
+    theirs = RandomForestClassifier(
+        TREES, max_features=1 / 3, n_jobs=conditions.jobs, random_state=0
+    ).fit(adult.X, adult.income)
+    for depth, options in DEPTHS.items():
+        ours = GenerativeForestClassifier(TREES, random_state=0, **options)
+        yield from _two_classes(adult, rows, ours, theirs, depth)
+    few = conditions.pick(20_000, quick=2_000)
+    yield from _five_classes(adult, take_distinct(rows)[:few], theirs)
+    yield from _missing_cells(adult, rows[:few])
 
 
-def measure_ratios() -> Limits:
-    """Time growing on adult, and predicting and quantifying shuffled rows, as ratios."""
-    X, y = load_adult()
-    rows = shuffle_columns(X, ROWS)
-    table = Limits(
-        f"adult, {len(X):,} rows × {X.shape[1]}, {TREES} trees; {ROWS:,} shuffled rows",
-        ("what", "seconds", "RandomForest", "ratio", "rows per second"),
+def _two_classes(
+    adult: Adult,
+    rows: Indices,
+    ours: GenerativeForestClassifier,
+    theirs: RandomForestClassifier,
+    depth: str,
+) -> Iterator[Race]:
+    X, y = adult.X, adult.income
+    distinct = take_distinct(rows)
+    table = (
+        f"forest of {TREES} trees, {depth}, {adult.name}, {len(X):,} rows × {X.shape[1]}, "
+        f"{len(rows):,} shuffled rows of which {len(distinct):,} differ, against RandomForest"
     )
-    theirs = RandomForestClassifier(TREES, max_features=1 / 3, n_jobs=2, random_state=0)
-    ours = GenerativeForestClassifier(TREES, max_depth=None, random_state=0)
-    ours.fit(X, y).assess(rows[:100])  # compiles, if it is the first time
-    fit = best_time(partial(theirs.fit, X, y))
-    _add(table, "fit", best_time(partial(ours.fit, X, y)), fit, 1.5, len(X))
-    proba = best_time(partial(theirs.predict_proba, rows))
-    seconds = best_time(partial(ours.predict_proba, rows))
-    _add(table, "predict_proba", seconds, proba, 2.0, ROWS)
+    limits = LIMITS[depth]
+    ours.fit(X, y)
+    fits = timed(partial(ours.fit, X, y))
+    yield Race(table, "fit", fits, timed(partial(theirs.fit, X, y)), limit=limits["fit"])
+    proba = timed(partial(theirs.predict_proba, rows))
+    predicts = timed(partial(ours.predict_proba, rows))
+    yield Race(table, "predict_proba", predicts, proba, limit=limits["predict_proba"])
+    quantifies = partial(_quantifies, table, ours)
     for ball in BALLS:
-        seconds = best_time(partial(ours.robustness, rows, ball))
-        _add(table, f"robustness {ball}", seconds, proba, 4.0, ROWS)
-    by_default = GenerativeForestClassifier(TREES, random_state=0)
-    _add(table, "fit, default depth", best_time(partial(by_default.fit, X, y)), fit, 1.5, len(X))
-    seconds = best_time(partial(by_default.robustness, rows, "tv"))
-    _add(table, "robustness tv, default depth", seconds, proba, 4.0, ROWS)
-    return table
+        yield quantifies(ball, rows, proba, limit=limits["robustness"])
+    if depth == "default depth":
+        for ball in BALLS:
+            yield quantifies(f"{ball}_all", rows, proba, limit=8.0)
+    proba = timed(partial(theirs.predict_proba, distinct))
+    for ball in BALLS:
+        yield quantifies(ball, distinct, proba, of=", rows that differ")
+    if depth == "default depth":
+        yield quantifies("tv_all", distinct, proba, of=", rows that differ")
 
 
-def measure_growth() -> Limits:
-    """Time more and more rows and trees: the cost of each must not rise."""
-    X, y = load_adult()
-    table = Limits(
-        "robustness tv: seconds per row and tree, relative to 10,000 rows and 25 trees",
-        ("rows", "trees", "seconds", "ns per row and tree", "relative"),
+def _five_classes(adult: Adult, rows: Indices, theirs: RandomForestClassifier) -> Iterator[Race]:
+    table = (
+        f"forest of {TREES} trees, five classes, {adult.name}, {len(rows):,} rows that differ, "
+        "against RandomForest"
     )
-    base = None
-    for count, trees in ((10_000, 25), (100_000, 25), (1_000_000, 25), (100_000, 100)):
-        rows = shuffle_columns(X, count)
-        model = GenerativeForestClassifier(trees, max_depth=None, random_state=0).fit(X, y)
-        model.robustness(rows[:100])
-        seconds = best_time(partial(model.robustness, rows), repeats=2)
-        each = seconds / count / trees
-        base = base or each
-        table.add(
-            f"{count:,}",
-            str(trees),
-            f"{seconds:.2f}",
-            f"{1e9 * each:.0f}",
-            f"{each / base:.2f}",
-            measured=each / base,
-            limit=2.0,
-        )
-    return table
+    theirs = clone(theirs).fit(adult.X, adult.age)
+    proba = timed(partial(theirs.predict_proba, rows))
+    for depth, options in DEPTHS.items():
+        ours = GenerativeForestClassifier(TREES, random_state=0, **options)
+        ours.fit(adult.X, adult.age)
+        predicts = timed(partial(ours.predict_proba, rows))
+        yield Race(table, f"predict_proba, {depth}", predicts, proba)
+        for ball in BALLS:
+            yield _quantifies(table, ours, ball, rows, proba, of=f", {depth}")
 
 
-def _add(
-    table: Limits, what: str, seconds: float, baseline: float, limit: float, rows: int
-) -> None:
-    table.add(
-        what,
-        f"{seconds:.3f}",
-        f"{baseline:.3f}",
-        f"{seconds / baseline:.2f}",
-        f"{rows / seconds:,.0f}",
-        measured=seconds / baseline,
-        limit=limit,
+def _missing_cells(adult: Adult, rows: Indices) -> Iterator[Race]:
+    width = rows.shape[1]
+    table = (
+        f"forest of {TREES} trees, {adult.name}, {len(rows):,} rows with {MISSING} of {width} "
+        "cells missing, against the same rows complete"
     )
+    missing = np.random.default_rng(0).random(rows.shape).argsort(axis=1) < MISSING
+    complete, gaps = _as_table(rows), _as_table(rows, missing)
+    for depth, options in DEPTHS.items():
+        model = GenerativeForestClassifier(TREES, random_state=0, **options)
+        model.fit(_as_table(adult.X), adult.income)
+        base = timed(partial(model.robustness, complete, "tv"))
+        limit = 10.0 if depth == "default depth" else None
+        yield _quantifies(table, model, "tv", gaps, base, limit=limit, of=f", {depth}")
+
+
+def _quantifies(
+    table: str,
+    model: GenerativeForestClassifier,
+    ball: str,
+    rows: Indices | pa.Table,
+    theirs: Callable[[], float],
+    *,
+    limit: float | None = None,
+    of: str = "",
+) -> Race:
+    return Race(
+        table,
+        f"robustness {ball}{of}",
+        timed(partial(model.robustness, rows, ball)),
+        theirs,
+        partial(model.robustness, rows[:100], ball),
+        limit,
+    )
+
+
+def _as_table(X: Indices, missing: Bools | None = None) -> pa.Table:
+    gaps = np.zeros(X.shape, bool) if missing is None else missing
+    columns = zip(X.T, gaps.T, strict=True)
+    return pa.table({f"f{i}": pa.array(c, mask=gap) for i, (c, gap) in enumerate(columns)})

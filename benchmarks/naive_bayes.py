@@ -10,82 +10,101 @@ from sklearn.naive_bayes import CategoricalNB
 
 from robustq import NaiveBayesClassifier
 
-from .clock import best_time
-from .first_use import measure_first_use
-from .table import Limits
+from .races import Race, timed
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
     from robustq.arrays import Indices
 
-__all__ = ["measure_ratios", "measure_start"]
+    from .conditions import Conditions
 
-ROWS, FEATURES = 1_000_000, 13
+__all__ = ["FEATURES", "make_rows", "races"]
+
+FEATURES = 13
 BALLS = ("epsilon", "tv", "chi2")
+LEAN = 0.5
 
-# Everything a user calls first, in a process of its own; prints seconds.
-SCRIPT = """
-import time
-import numpy as np
-import sklearn.base, sklearn.naive_bayes
-start = time.perf_counter()
-import robustq
-rng = np.random.default_rng(0)
-X, y = rng.integers(0, 3, (50, 4)), rng.integers(0, 2, 50)
-model = robustq.NaiveBayesClassifier().fit(X, y)
-model.predict_proba(X)
-model.assess(X)
-print(time.perf_counter() - start)
-"""
+# Against CategoricalNB: what was measured in 0.1, and a third more.
+LIMITS = {"fit": 1.0, "predict_proba": 0.8, "robustness": 1.7, "assess": 4.0}
+
+# The most that a neighbourhood may take, as a multiple of another one's time.
+RELATIVE = {
+    "kl": ("epsilon", 20.0),
+    "odds_ratio": ("epsilon", 3.0),
+    "epsilon_rows": ("epsilon", 1.5),
+    "tv_rows": ("tv", 1.5),
+    "chi2_rows": ("chi2", 1.5),
+}
 
 
-def measure_ratios() -> Limits:
-    """Time learning, predicting and quantifying a million rows, as ratios."""
-    table = Limits(
-        f"{ROWS:,} rows × {FEATURES} features of 2–10 values, against CategoricalNB",
-        ("what", "seconds", "CategoricalNB", "ratio", "rows per second"),
-    )
+def races(conditions: Conditions) -> Iterator[Race]:
+    """Time learning, predicting and quantifying."""
+    rows = conditions.pick(1_000_000, quick=100_000)
     for classes in (2, 5):
-        X, y = make_rows(classes)
-        theirs, ours = CategoricalNB().fit(X, y), NaiveBayesClassifier().fit(X, y)
-        ours.assess(X[:100])  # compiles, if it is the first time
-        fit = best_time(partial(CategoricalNB().fit, X, y))
-        proba = best_time(partial(theirs.predict_proba, X))
-        add = partial(_add, table, classes)
-        add("fit", best_time(partial(NaiveBayesClassifier().fit, X, y)), fit, 1.0)
-        add("predict_proba", best_time(partial(ours.predict_proba, X)), proba, 1.0)
-        for ball in BALLS:
-            seconds = best_time(partial(ours.robustness, X, ball))
-            add(f"robustness {ball}", seconds, proba, 0.75)
-        add("assess, all three", best_time(partial(ours.assess, X)), proba, 2.0)
-    return table
+        yield from _against_categorical(rows, classes)
+    yield from _against_itself(conditions.pick(100_000, quick=20_000))
 
 
-def measure_start() -> Limits:
-    """Time the first use, which compiles, and the next process, which finds it on disk."""
-    return measure_first_use("naive Bayes", SCRIPT, compiling=10.0, starting=1.0)
+def _against_categorical(rows: int, classes: int) -> Iterator[Race]:
+    table = (
+        f"naive Bayes, {classes} classes, {rows:,} rows × {FEATURES} features of 2–10 values, "
+        "against CategoricalNB"
+    )
+    X, y = make_rows(classes, rows)
+    theirs, ours = CategoricalNB().fit(X, y), NaiveBayesClassifier().fit(X, y)
+    fits = timed(partial(NaiveBayesClassifier().fit, X, y))
+    yield Race(table, "fit", fits, timed(partial(CategoricalNB().fit, X, y)), limit=LIMITS["fit"])
+    proba = timed(partial(theirs.predict_proba, X))
+    predicts = timed(partial(ours.predict_proba, X))
+    yield Race(table, "predict_proba", predicts, proba, limit=LIMITS["predict_proba"])
+    for ball in BALLS:
+        race = partial(Race, table, f"robustness {ball}, easy rows", limit=LIMITS["robustness"])
+        yield race(timed(_quantify(ours, X, ball)), proba, _quantify(ours, X[:100], ball))
+    assesses = timed(partial(ours.assess, X))
+    yield Race(table, "assess, all three, easy rows", assesses, proba, limit=LIMITS["assess"])
+
+    X, y = make_rows(classes, rows, lean=LEAN)
+    theirs, ours = CategoricalNB().fit(X, y), NaiveBayesClassifier().fit(X, y)
+    proba = timed(partial(theirs.predict_proba, X))
+    for ball in BALLS:
+        race = partial(Race, table, f"robustness {ball}, informative rows")
+        yield race(timed(_quantify(ours, X, ball)), proba, _quantify(ours, X[:100], ball))
 
 
-def make_rows(classes: int) -> tuple[Indices, Indices]:
-    """Draw rows from a random naive Bayes model."""
+def _against_itself(rows: int) -> Iterator[Race]:
+    table = f"naive Bayes, 2 classes, {rows:,} rows × {FEATURES}, one neighbourhood against another"
+    for kind, lean in (("easy", 0.0), ("informative", LEAN)):
+        X, y = make_rows(2, rows, lean=lean)
+        model = NaiveBayesClassifier().fit(X, y)
+        for ball, (other, limit) in RELATIVE.items():
+            race = partial(Race, table, f"{ball} / {other}, {kind} rows", limit=limit)
+            both = timed(_quantify(model, X, ball)), timed(_quantify(model, X, other))
+            yield race(*both, _quantify(model, X[:100], ball))
+
+
+def _quantify(model: NaiveBayesClassifier, X: Indices, ball: str) -> Callable[[], object]:
+    return partial(model.robustness, X, ball)
+
+
+def make_rows(classes: int, rows: int, lean: float = 0.0) -> tuple[Indices, Indices]:
+    """Draw rows from a random naive Bayes model.
+
+    Parameters
+    ----------
+    classes, rows : int
+    lean : float
+        How much of its mass each class puts on a value of its own, in every feature: the more, the
+        more a row tells of its class, and the further from flipping it is.
+    """
     rng = np.random.default_rng(0)
-    y = rng.integers(0, classes, ROWS)
+    y = rng.integers(0, classes, rows)
     columns = []
     for size in rng.integers(2, 11, FEATURES):
-        edges = rng.dirichlet(np.full(size, 2.0), size=classes).cumsum(axis=1)[:, :-1]
-        columns.append((rng.random(ROWS)[:, None] > edges[y]).sum(axis=1))
+        masses = rng.dirichlet(np.full(size, 2.0), size=classes)
+        if lean:
+            masses *= 1 - lean
+            masses[np.arange(classes), rng.integers(0, size, classes)] += lean
+        edges = masses.cumsum(axis=1)[:, :-1]
+        columns.append((rng.random(rows)[:, None] > edges[y]).sum(axis=1))
     return np.stack(columns, axis=1), y
-
-
-def _add(
-    table: Limits, classes: int, what: str, seconds: float, baseline: float, limit: float
-) -> None:
-    ratio = seconds / baseline
-    table.add(
-        f"{what}, {classes} classes",
-        f"{seconds:.3f}",
-        f"{baseline:.3f}",
-        f"{ratio:.2f}",
-        f"{ROWS / seconds:,.0f}",
-        measured=ratio,
-        limit=limit,
-    )

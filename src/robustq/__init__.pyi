@@ -1,8 +1,8 @@
 from . import datasets, indicators, perturbations, rejection
-from .classifiers.forest import GenerativeForestClassifier, GenerativeTreeClassifier
-from .classifiers.functions import assess, credal_predict, is_robust, robustness
-from .classifiers.model_files import load
-from .classifiers.naive_bayes import NaiveBayesClassifier
+from .families.forest.classifier import GenerativeForestClassifier, GenerativeTreeClassifier
+from .families.functions import assess, credal_predict, is_robust, robustness
+from .families.files import load
+from .families.naive_bayes import NaiveBayesClassifier
 from .exceptions import (
     DomainError,
     FileError,
@@ -13,7 +13,7 @@ from .exceptions import (
     UnknownValueWarning,
     UnsupportedError,
 )
-from .quantification.assessment import Assessment
+from .core.assessment import Assessment
 from .selection.selective import SelectiveClassifier
 
 __all__ = [

@@ -4,7 +4,9 @@ Inputs are read-only, because a model may be a memory-mapped file; outputs are n
 """
 
 import functools
+import hashlib
 import threading
+from pathlib import Path
 from typing import Any
 
 import numba
@@ -93,7 +95,34 @@ def kernel(signature, *, allocates=False):
 def _compile(function, signature, allocates):
     options = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True, "_nrt": allocates}
     try:
-        return numba.njit(signature, cache=True, **options)(function)
+        compiled = numba.njit(cache=True, **options)(function)
+        _stamp(compiled)
     except RuntimeError:
         # Neither beside the package nor at home may anything be written.
-        return numba.njit(signature, **options)(function)
+        compiled = numba.njit(**options)(function)
+    compiled.compile(signature)
+    compiled.disable_compile()
+    return compiled
+
+
+def _digest_sources():
+    """Return a checksum of all kernels, of their sizes and times: reading them all takes longer."""
+    digest = hashlib.sha256()
+    for path in sorted(Path(__file__).parent.rglob("*kernels.py")):
+        about = path.stat()
+        digest.update(f"{path.name} {about.st_size} {about.st_mtime_ns}\n".encode())
+    return digest.hexdigest()
+
+
+# Taken when kernels are first imported: what is changed later is not what is compiled here.
+SOURCES = _digest_sources()
+
+
+def _stamp(compiled):
+    """Let what is kept on disk be good for these very sources.
+
+    numba looks at the file of the function alone, and never notices a change in one it calls.
+    """
+    file = getattr(getattr(compiled, "_cache", None), "_cache_file", None)
+    if hasattr(file, "_source_stamp"):
+        file._source_stamp = (file._source_stamp, SOURCES)

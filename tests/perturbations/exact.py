@@ -1,4 +1,4 @@
-"""The lower expectations by their formulas, in whatever arithmetic the numbers bring."""
+"""Lower expectations and bounds by their formulas, in whatever arithmetic the numbers bring."""
 
 import mpmath
 
@@ -59,31 +59,40 @@ def exact_chi2(q, f, delta):
 
 
 def exact_kl(q, f, delta):
-    """Maximise the dual by bisection on t, where KL(q_t‖q) = δ."""
+    """Solve KL(q_t‖q) = δ for the tilt t, with digits for what cancels, and take its mean."""
     low = min(v for v, p in zip(f, q, strict=True) if p > 0)
-    support = [(mpmath.mpf(v - low), mpmath.mpf(p)) for v, p in zip(f, q, strict=True) if p > 0]
-    if delta == 0:
-        return low + sum(v * p for v, p in support)
-    if delta >= -mpmath.log(sum(p for v, p in support if v == 0)):
-        return low
+    span = max(v for v, p in zip(f, q, strict=True) if p > 0) - low
+    if delta == 0 or span == 0:
+        return expectation(q, f)
+    digits = 60 + int(2 * max(0, -mpmath.log10(delta)))
+    with mpmath.workdps(digits):
+        support = [((v - low) / span, p, v) for v, p in zip(f, q, strict=True) if p > 0]
+        if delta >= -mpmath.log(sum(p for u, p, _ in support if u == 0)):
+            return low
+        t = _exact_tilt(support, delta)
+        weights = [p * mpmath.exp(-t * u) for u, p, _ in support]
+        return sum(w * v for w, (_, _, v) in zip(weights, support, strict=True)) / sum(weights)
 
-    def log_mean(t):
-        return mpmath.log(sum(p * mpmath.exp(-t * v) for v, p in support))
 
-    def divergence(t):
-        weights = [p * mpmath.exp(-t * v) for v, p in support]
-        mean = sum(w * v for w, (v, _) in zip(weights, support, strict=True)) / sum(weights)
-        return -t * mean - log_mean(t)
+def _exact_tilt(support, delta):
+    """Bisect log t until Newton's method in log t can take over."""
 
-    left, right = mpmath.mpf(-200), mpmath.mpf(60)  # of log t
-    for _ in range(150):
+    def measure(t):
+        weights = [p * mpmath.exp(-t * u) for u, p, _ in support]
+        total = sum(weights)
+        mean = sum(w * u for w, (u, _, _) in zip(weights, support, strict=True)) / total
+        square = sum(w * u * u for w, (u, _, _) in zip(weights, support, strict=True)) / total
+        return -t * mean - mpmath.log(total), t * t * (square - mean * mean)
+
+    left = mpmath.log(8 * delta) / 2 - 1  # the divergence is at most t²/8
+    right = mpmath.log(3000 / min(u for u, _, _ in support if u > 0))
+    for _ in range(45):
         middle = (left + right) / 2
-        if divergence(mpmath.exp(middle)) < delta:
-            left = middle
-        else:
-            right = middle
-    t = mpmath.exp(left)
-    return low + (-log_mean(t) - delta) / t
+        left, right = (middle, right) if measure(mpmath.exp(middle))[0] < delta else (left, middle)
+    for _ in range(4):
+        divergence, slope = measure(mpmath.exp(left))
+        left += mpmath.log(delta / divergence) * divergence / slope
+    return mpmath.exp(left)
 
 
 def expectation(q, f):
@@ -98,3 +107,21 @@ EXACT = {
     "odds_ratio": exact_odds_ratio,
     "kl": exact_kl,
 }
+
+# The bounds as the tables of textbooks have them, for numbers of mpmath; kl has none.
+BOUNDS = {
+    "epsilon": lambda q, d: ((1 - d) * q, (1 - d) * q + d),
+    "tv": lambda q, d: (max(0, q - d), min(1, q + d)),
+    "chi2": lambda q, d: (
+        max(0, q - mpmath.sqrt(d * q * (1 - q))),
+        min(1, q + mpmath.sqrt(d * q * (1 - q))),
+    ),
+    "pari_mutuel": lambda q, d: (max(0, (1 + d) * q - d), min(1, (1 + d) * q)),
+    "odds_ratio": lambda q, d: ((1 - d) * q / (1 - d * q), q / (1 - d * (1 - q))),
+}
+
+
+def binary_divergence(x, q):
+    """Return KL((x, 1−x)‖(q, 1−q))."""
+    terms = ((x, q), (1 - x, 1 - q))
+    return sum(a * mpmath.log(a / b) for a, b in terms if a > 0)

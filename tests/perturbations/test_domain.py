@@ -51,3 +51,11 @@ def test_membership_is_asked_of_numbers_only():
 def test_infinity_is_never_a_size():
     with pytest.raises(InputError, match="closed=False"):
         Domain(float("inf"), closed=True)
+
+
+def test_the_largest_size_is_the_last_float_inside():
+    assert Domain(2, closed=True).largest == 2.0
+    assert Domain(2, closed=False).largest == math.nextafter(2.0, 0.0)
+    assert Domain().largest == np.finfo(float).max
+    for domain in (Domain(2, closed=True), Domain(2, closed=False), Domain()):
+        assert domain.largest in domain

@@ -98,6 +98,30 @@ def test_names_and_domains_are_checked_when_a_ball_is_defined():
         type("Odd", (Euclid,), {"domain": (0, 1)})
 
 
+@pytest.mark.parametrize("ending", ["_all", "_joint", "_posterior", "_rows"])
+def test_endings_that_say_what_is_perturbed_are_refused(ending):
+    ball = type("Mine", (Euclid,), {"name": "mine" + ending})
+    with pytest.raises(InputError) as caught:
+        register(ball)
+    assert str(caught.value) == (
+        f"the name 'mine{ending}' ends in '{ending}', which after the name of a ball says "
+        f"what is perturbed, and by how much (tv{ending}): give Mine another name"
+    )
+    assert ball.name not in names()
+
+
+def test_the_imprecise_dirichlet_model_keeps_its_name():
+    ball = type("Mine", (Euclid,), {"name": "idm"})
+    with pytest.raises(InputError, match=r"'idm' stands for the imprecise Dirichlet model"):
+        register(ball)
+
+
+def test_names_that_only_hold_such_an_ending_are_fine():
+    for name in ("all_rows_first", "joint", "rows", "idm_like"):
+        assert register(type("Mine", (Euclid,), {"name": name})).name == name
+        registry._BALLS.pop(name)
+
+
 @pytest.mark.parametrize("thing", [TotalVariation(), "tv", int])
 def test_only_perturbations_can_be_registered(thing):
     with pytest.raises(InputError, match="register takes a subclass of Perturbation"):

@@ -59,7 +59,7 @@ def score(
     Example: [bold]robustq score model.robustq new.csv -o scored.csv --keep id[/bold]
     """
     from robustq import load  # noqa: PLC0415 (slow to import)
-    from robustq.classifiers.base import DEFAULT_PERTURBATIONS  # noqa: PLC0415
+    from robustq.core.neighbourhoods import DEFAULT_PERTURBATIONS  # noqa: PLC0415
     from robustq.io import Scorer, open_sources, open_writer  # noqa: PLC0415
     from robustq.io.scoring import unify_types  # noqa: PLC0415
     from robustq.io.sources import read_ahead  # noqa: PLC0415

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from robustq import indicators, rejection
-from robustq.classifiers.base import ignoring_unknown_values
+from robustq.families.base import ignoring_unknown_values
 from robustq.perturbations import get
 from robustq.rejection.averages import GRID
 from robustq.rejection.bands import confidence_band
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from robustq.arrays import Indices
-    from robustq.classifiers.base import GenerativeClassifier
+    from robustq.families.base import GenerativeClassifier
 
 __all__ = ["FAST", "SINGLE", "evaluate"]
 

@@ -10,9 +10,9 @@ import numpy as np
 import pyarrow as pa
 from sklearn.base import clone
 
-from robustq.classifiers.base import ignoring_unknown_values
-from robustq.classifiers.forest import GenerativeForestClassifier
-from robustq.classifiers.naive_bayes import NaiveBayesClassifier
+from robustq.families.base import ignoring_unknown_values
+from robustq.families.forest.classifier import GenerativeForestClassifier
+from robustq.families.naive_bayes import NaiveBayesClassifier
 from robustq.indicators import BootstrapEnsemble, measure
 from robustq.tables.table import take_rows
 

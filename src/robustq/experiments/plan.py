@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from robustq import __version__, datasets
-from robustq.classifiers.parameters import (
+from robustq.families.parameters import (
     LARGEST_COUNT,
     LARGEST_SMOOTHING,
     is_between,

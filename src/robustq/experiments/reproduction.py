@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow.csv
 
 from robustq.blocks import count_cores
-from robustq.classifiers.parameters import is_count
+from robustq.families.parameters import is_count
 from robustq.datasets import DataSet, load
 from robustq.exceptions import InputError, RobustqError
 from robustq.files import make_folder, write_atomically

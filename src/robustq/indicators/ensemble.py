@@ -10,9 +10,9 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.frozen import FrozenEstimator
 
 from robustq.blocks import for_each_block
-from robustq.classifiers.base import ignoring_unknown_values, require_fitted
-from robustq.classifiers.labels import read_labels
-from robustq.classifiers.parameters import read_random_state
+from robustq.families.base import ignoring_unknown_values, require_fitted
+from robustq.families.labels import read_labels
+from robustq.families.parameters import read_random_state
 from robustq.exceptions import InputError
 from robustq.tables.table import count_rows, take_rows
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.exceptions import NotFittedError as SklearnNotFittedError
 
-from robustq.classifiers.base import NotFittedError
+from robustq.families.base import NotFittedError
 from robustq.exceptions import InputError, UnsupportedError
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from robustq.classifiers.functions import assess
+from robustq.families.functions import assess
 from robustq.exceptions import InputError
 from robustq.perturbations import Perturbation
 

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from robustq.exceptions import InputError, UnknownValueWarning
-from robustq.quantification.quantified import Quantified
+from robustq.core.quantified import Quantified
 
 from .columns import adapt_table, require_columns
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from robustq.arrays import Floats, Indices
-    from robustq.classifiers.base import GenerativeClassifier
+    from robustq.families.base import GenerativeClassifier
     from robustq.perturbations import Perturbation
 
     from .sources import Source

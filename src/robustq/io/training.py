@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from sklearn.base import clone
 
 from robustq import indicators, rejection
-from robustq.classifiers.base import ignoring_unknown_values
+from robustq.families.base import ignoring_unknown_values
 from robustq.exceptions import InputError
 from robustq.selection.thresholds import calibrate
 from robustq.tables import Binned, Categorical, as_numbers
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from robustq.arrays import Indices
-    from robustq.classifiers.base import GenerativeClassifier
+    from robustq.families.base import GenerativeClassifier
     from robustq.perturbations import Perturbation
 
 __all__ = [

@@ -17,6 +17,7 @@ __all__ = [
     "against_the_rest",
     "broadcast",
     "mass_functions",
+    "not_negative",
     "numbers",
     "probabilities",
     "require_broadcast",
@@ -95,9 +96,16 @@ def broadcast(q: Floats, f: Floats, delta: Floats) -> tuple[Floats, Floats, Floa
     return np.broadcast_to(q, full), np.broadcast_to(f, full), np.broadcast_to(delta, rows)
 
 
-def require_broadcast(q: Floats, delta: Floats) -> None:
-    """Raise if single probabilities and sizes do not broadcast."""
-    _common_shape({"q": q.shape, "delta": delta.shape}, "the axes")
+def require_broadcast(**arrays: Floats) -> None:
+    """Raise if the arrays, named as the user knows them, do not broadcast."""
+    _common_shape({name: array.shape for name, array in arrays.items()}, "the axes")
+
+
+def not_negative(given: ArrayLike, name: str) -> Floats:
+    """Return what was given as float64 numbers from 0 on, or raise."""
+    array = numbers(given, name)
+    _refuse(~(array >= 0.0), array, f"{name} must be 0 or more")
+    return array
 
 
 def _common_shape(shapes: dict[str, tuple[int, ...]], axes: str) -> tuple[int, ...]:

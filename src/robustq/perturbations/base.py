@@ -5,15 +5,21 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, ClassVar
 
+import numpy as np
+
 from robustq.exceptions import InputError, UnsupportedError
 
-from . import arguments
+from . import arguments, keys, sizes
 from .domain import Domain
 
 if TYPE_CHECKING:
+    from collections.abc import Hashable
+
     from numpy.typing import ArrayLike
 
     from robustq.arrays import Floats
+
+    from .forms import Form
 
 __all__ = ["Perturbation"]
 
@@ -23,7 +29,8 @@ class Perturbation(ABC):
 
     A subclass gives `lower_expectation`; everything else follows from it. It may
     also give a `name` (by default the class's own, in lower case), a `domain` (by
-    default [0, ∞)), closed-form bounds, and a minimiser.
+    default [0, ∞)), closed-form bounds, and a minimiser. With a `form` (and `x_of`,
+    `delta_of`, `together`, if they differ from the defaults) it runs in compiled kernels.
 
     Attributes
     ----------
@@ -31,15 +38,31 @@ class Perturbation(ABC):
         What the perturbation is called in tables and on the command line.
     domain : Domain
         The sizes it can have; at size 0 it holds the mass function itself alone.
+    together : bool
+        Whether one q′ in the ball attains the lowest q(a) and the highest q(b), for any two
+        outcomes at once. More is meant: the lower expectation is the Choquet integral of the
+        lower probabilities of events (they are 2-monotone), and the lower probability
+        of an event depends on its probability alone.
+    expectation : str or None
+        The name of the compiled lower expectation that kernels use; built-in balls alone have
+        one. It is not inherited: a subclass may have a lower expectation of its own.
+    keeps_zero : bool
+        Whether an outcome of probability 0 stays there, and one of probability 1 too.
     """
 
     name: ClassVar[str]
     domain: ClassVar[Domain] = Domain()
+    together: ClassVar[bool] = False
+    expectation: ClassVar[str | None] = None
+    keeps_zero: ClassVar[bool] = False
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
         if "name" not in cls.__dict__:
             cls.name = cls.__name__.lower()
+        # Kernels would use the formula of the built-in ball it is a subclass of.
+        if "expectation" not in cls.__dict__:
+            cls.expectation = None
         if not (isinstance(cls.name, str) and cls.name):
             msg = f"{cls.__name__}.name must be text, got {cls.name!r}"
             raise InputError(msg)
@@ -49,6 +72,15 @@ class Perturbation(ABC):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}()"
+
+    @property
+    def key(self) -> Hashable:
+        """What tells this ball from others: its class and its parameters (its attributes).
+
+        Every cache is keyed by it. Arrays count by their contents; a ball with an attribute
+        that cannot be hashed is told apart by being that very object.
+        """
+        return keys.key_of(self)
 
     @abstractmethod
     def lower_expectation(self, q: ArrayLike, f: ArrayLike, delta: ArrayLike) -> Floats:
@@ -130,6 +162,64 @@ class Perturbation(ABC):
             "returns a mass function in the ball that attains lower_expectation(q, f, delta)"
         )
         raise UnsupportedError(msg)
+
+    def local_size(self, delta: ArrayLike, rows: ArrayLike) -> Floats:
+        """Return the size of a local ball with that many training rows behind it.
+
+        That is what sizes by rows mean: δ counts records. By default δ/n, up to the end of
+        the domain, which any δ > 0 reaches where n = 0.
+
+        Parameters
+        ----------
+        delta : array_like
+            Sizes in records, from 0 on.
+        rows : array_like
+            The rows n behind each local mass function; they broadcast against delta.
+
+        Returns
+        -------
+        ndarray of float64
+            Sizes in the domain.
+        """
+        return np.minimum(sizes.per_row(delta, rows), self.domain.largest)[()]
+
+    def form(self, p: ArrayLike, rows: ArrayLike | None = None) -> Form | None:  # noqa: ARG002 (the signature is the contract)
+        """Return the bounds on single outcomes as functions of one number x.
+
+        Parameters
+        ----------
+        p : array_like
+            Probabilities of outcomes, of any shape.
+        rows : array_like, optional
+            The rows behind each of them, for sizes by rows; 0 is allowed. By default the
+            sizes of all are equal.
+
+        Returns
+        -------
+        Form or None
+            None, the default, if the bounds have no such form: then the ball is asked
+            for lower expectations all along, which is slower.
+        """
+        return None
+
+    def x_of(self, delta: ArrayLike, by_rows: bool = False) -> Floats:  # noqa: ARG002 (the signature is the contract)
+        """Return the x of `form` that belongs to a size; by default the size itself.
+
+        Parameters
+        ----------
+        delta : array_like
+            Sizes; by rows, sizes in records.
+        by_rows : bool
+            Whether the form is the one by rows.
+        """
+        return np.asarray(delta, dtype=np.float64)[()]
+
+    def delta_of(self, x: ArrayLike, by_rows: bool = False) -> Floats:  # noqa: ARG002 (the signature is the contract)
+        """Return the size that belongs to an x of `form`: the inverse of `x_of`.
+
+        An infinite x gives the end of the domain, or infinity for "no size".
+        """
+        return np.asarray(x, dtype=np.float64)[()]
 
     def check(self, q: ArrayLike, f: ArrayLike, delta: ArrayLike) -> tuple[Floats, Floats, Floats]:
         """Check and broadcast what `lower_expectation` is given.

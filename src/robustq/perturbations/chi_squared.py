@@ -9,8 +9,11 @@ import numpy as np
 from . import levels
 from .built_in import ClosedForm
 from .domain import Domain
+from .forms import Form, as_masses, rows_behind
 
 if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
     from robustq.arrays import Floats, Indices
 
 __all__ = ["ChiSquared"]
@@ -38,46 +41,74 @@ class ChiSquared(ClosedForm):
 
     name = "chi2"
     domain = Domain()
+    expectation = "chi2"
+    keeps_zero = True
 
     def _lower_expectation(self, q: Floats, f: Floats, delta: Floats) -> Floats:
-        low, span, u = levels.to_unit_interval(q, f)
-        _, q, u = levels.sort_by_value(q, u)
-        s = _solve(q, u, delta)
-        least = np.maximum(s.mean - np.sqrt(s.variance * s.excess), 0.0)
-        return low + span * np.where(s.level < 0, 0.0, least)
+        f, low, span = levels.on_support(q, f)
+        _, q, f = levels.sort_by_value(q, f)
+        s = _solve(q, levels.gaps(f, span), delta)
+        kept = np.arange(len(q))[:, None] <= s.level
+        mean = levels.expectation(q * f, kept) / levels.expectation(q, kept)
+        least = mean - span * s.deviation * s.root
+        return np.where(s.level < 0, low, np.maximum(least, low))
 
     def _minimising(self, q: Floats, f: Floats, delta: Floats) -> Floats:
-        _, _, u = levels.to_unit_interval(q, f)
-        order, q, u = levels.sort_by_value(q, u)
-        s = _solve(q, u, delta)
+        f, low, span = levels.on_support(q, f)
+        order, q, f = levels.sort_by_value(q, f)
+        s = _solve(q, levels.gaps(f, span), delta)
         kept = np.arange(len(q))[:, None] <= s.level
-        # u − μ from the top of the level set down, where the mass may be nearly all.
-        deviation = s.reach - (np.take_along_axis(u, np.maximum(s.level, 0)[None], axis=0) - u)
-        tilt = 1.0 - np.sqrt(s.excess) / np.sqrt(s.variance) * deviation
+        # f − μ from the top of the level set down, where the mass may be nearly all.
+        top = np.take_along_axis(f, np.maximum(s.level, 0)[None], axis=0)
+        tilt = 1.0 - s.root / s.deviation * (s.reach - (top - f) / span)
         # Positive, but for rounding.
         weight = np.where(kept, q * np.maximum(tilt, 0.0), 0.0)
-        weight = np.where(s.level < 0, q * (u == 0.0), weight)
+        weight = np.where(s.level < 0, q * (f == low), weight)
         return levels.restore_order(order, weight / levels.total(weight))
 
+    # As a product, because q − √(δq(1−q)) cancels where it is nearly zero.
+
     def _lower_probability(self, q: Floats, delta: Floats) -> Floats:
-        return np.maximum(0.0, q - np.sqrt(delta) * np.sqrt(q * (1.0 - q)))
+        spread = np.sqrt(delta) * np.sqrt(q * (1.0 - q))
+        room = np.where(q < 0.5, (q - delta) + delta * q, q - delta * (1.0 - q))
+        return np.clip(room * (q / np.where(q > 0.0, q + spread, 1.0)), 0.0, q)
 
     def _upper_probability(self, q: Floats, delta: Floats) -> Floats:
         return np.minimum(1.0, q + np.sqrt(delta) * np.sqrt(q * (1.0 - q)))
 
+    def form(self, p: ArrayLike, rows: ArrayLike | None = None) -> Form:
+        """Return the bounds as functions of one number; see `Perturbation.form`."""
+        p = as_masses(p)
+        n = rows_behind(p, rows)
+        none, spread = np.zeros_like(p), np.sqrt(p * (1.0 - p) / n)
+        return Form(fall=spread, fall_scale=none, rise=spread, rise_scale=none)
+
+    def x_of(self, delta: ArrayLike, by_rows: bool = False) -> Floats:  # noqa: ARG002 (the same)
+        """Return √δ; see `Perturbation.x_of`."""
+        return np.sqrt(np.asarray(delta, dtype=np.float64))
+
+    def delta_of(self, x: ArrayLike, by_rows: bool = False) -> Floats:  # noqa: ARG002 (the same)
+        """Return x²; see `Perturbation.delta_of`."""
+        x = np.asarray(x, dtype=np.float64)
+        # Only an infinite x has an infinite size.
+        with np.errstate(over="ignore"):
+            return np.where(np.isinf(x), x, np.minimum(x * x, self.domain.largest))[()]
+
 
 class _Solution(NamedTuple):
-    """The level set the minimiser lives on, −1 where it is {u = 0}; μ, σ², D and v − μ on it."""
+    """The level set the minimiser lives on, −1 where only the least value is left; σ, √D, v − μ.
+
+    Values are counted in spans of f.
+    """
 
     level: Indices
-    mean: Floats
-    variance: Floats
-    excess: Floats
+    deviation: Floats
+    root: Floats
     reach: Floats
 
 
-def _solve(q: Floats, u: Floats, delta: Floats) -> _Solution:
-    """Find the largest level set A = {u ≤ v} with D < σ²/(v−μ)², for u sorted upward.
+def _solve(q: Floats, gap: Floats, delta: Floats) -> _Solution:
+    """Find the largest level set A = {f ≤ v} with D < σ²/(v−μ)², for values sorted upward.
 
     All prefixes are tried, also those that cut through a tie: whether the best
     mass function leaves v empty does not depend on how much mass q has there.
@@ -85,17 +116,15 @@ def _solve(q: Floats, u: Floats, delta: Floats) -> _Solution:
     mass = q.cumsum(axis=0)
     safe = np.where(mass > 0.0, mass, 1.0)
     before = levels.mass_below(q)
-    gap = np.zeros_like(u)
-    gap[1:] = u[1:] - u[:-1]
-    # Sums of positive terms only: v − μ and E u² − μ² would cancel.
+    # Sums of positive terms only: v − μ and E f² − μ² would cancel.
     reach = (before * gap).cumsum(axis=0) / safe
-    step = gap
+    step = gap.copy()
     step[1:] += reach[:-1]
-    variance = (q * step * step * (before / safe)).cumsum(axis=0) / safe
-    excess = np.maximum(delta * mass - levels.mass_above(q), 0.0)
-    fits = excess * reach * reach < variance
+    deviation = np.sqrt((q * step * step * (before / safe)).cumsum(axis=0) / safe)
+    root = np.sqrt(np.maximum(delta * mass - levels.mass_above(q), 0.0))
+    # Not squared: of small probabilities the squares would vanish.
+    fits = root * reach < deviation
     level = np.where(fits.any(axis=0), len(q) - 1 - fits[::-1].argmax(axis=0), -1)
     at = np.maximum(level, 0)[None]
-    mean = (q * u).cumsum(axis=0) / safe
-    picked = (np.take_along_axis(a, at, axis=0)[0] for a in (mean, variance, excess, reach))
+    picked = (np.take_along_axis(a, at, axis=0)[0] for a in (deviation, root, reach))
     return _Solution(level, *picked)

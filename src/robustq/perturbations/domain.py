@@ -38,6 +38,8 @@ class Domain:
     [0, 1]
     >>> 1.0 in Domain(1, closed=False)
     False
+    >>> Domain(1, closed=False).largest
+    0.9999999999999999
     """
 
     end: float = math.inf
@@ -62,6 +64,13 @@ class Domain:
         """Tell for each size whether it lies in the domain (NaN never does)."""
         below_end = delta <= self.end if self.closed else delta < self.end
         return (delta >= 0) & below_end
+
+    @property
+    def largest(self) -> float:
+        """The largest size, as a float: the end, or the last number before it."""
+        if self.closed:
+            return float(self.end)
+        return float(np.nextafter(np.float64(self.end), 0.0))
 
     def check(self, delta: ArrayLike) -> Floats:
         """Return `delta` as float64, or raise if any size lies outside."""

@@ -14,11 +14,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     "expectation",
+    "gaps",
     "mass_above",
     "mass_below",
+    "on_support",
     "restore_order",
     "sort_by_value",
-    "to_unit_interval",
     "total",
 ]
 
@@ -65,20 +66,27 @@ def mass_above(ordered: Floats) -> Floats:
     return mass_below(ordered[::-1])[::-1]
 
 
-def to_unit_interval(q: Floats, f: Floats) -> tuple[Floats, Floats, Floats]:
-    """Map the values on the support of q linearly onto [0, 1].
-
-    Values off the support are clipped: balls that never leave it do not mind.
+def on_support(q: Floats, f: Floats) -> tuple[Floats, Floats, Floats]:
+    """Clip the values off the support of q to those on it: balls that never leave it do not mind.
 
     Returns
     -------
+    f : ndarray of shape (outcomes, rows)
+        The values, as they were where q > 0.
     low, span : ndarray of shape (rows,)
-        The smallest value on the support, and the distance to the largest.
-    u : ndarray of shape (outcomes, rows)
-        f = low + span * u on the support.
+        The smallest value on the support, and the distance to the largest, or 1 if there is none.
     """
     support = q > 0.0
     low = np.min(f, axis=0, where=support, initial=np.inf)
-    span = np.max(f, axis=0, where=support, initial=-np.inf) - low
-    u = np.clip((f - low) / np.where(span > 0.0, span, 1.0), 0.0, 1.0)
-    return low, span, u
+    high = np.max(f, axis=0, where=support, initial=-np.inf)
+    return np.clip(f, low, high), low, np.where(high > low, high - low, 1.0)
+
+
+def gaps(ordered: Floats, span: Floats) -> Floats:
+    """Return for each position the distance to the one before it, as a share of the span.
+
+    Subtracted first and divided afterwards: a short distance keeps its digits.
+    """
+    distances = np.zeros_like(ordered)
+    distances[1:] = (ordered[1:] - ordered[:-1]) / span
+    return distances

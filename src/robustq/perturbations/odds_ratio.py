@@ -6,11 +6,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from . import levels
+from . import levels, sizes
 from .built_in import ClosedForm
 from .domain import Domain
+from .forms import Form, as_masses, rows_behind
 
 if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
     from robustq.arrays import Floats
 
 __all__ = ["OddsRatio"]
@@ -33,35 +36,55 @@ class OddsRatio(ClosedForm):
 
     name = "odds_ratio"
     domain = Domain(1.0, closed=False)
+    expectation = "odds_ratio"
+    keeps_zero = True
 
     def _lower_expectation(self, q: Floats, f: Floats, delta: Floats) -> Floats:
-        low, span, u = levels.to_unit_interval(q, f)
-        _, q, u = levels.sort_by_value(q, u)
-        return low + span * _shrunken_means(q, u, delta).min(axis=0)
+        f, low, span = levels.on_support(q, f)
+        _, q, f = levels.sort_by_value(q, f)
+        weight = _shrink_above(q, levels.gaps(f, span), delta)
+        return np.maximum(levels.expectation(weight, f) / levels.total(weight), low)
 
     def _minimising(self, q: Floats, f: Floats, delta: Floats) -> Floats:
-        _, _, u = levels.to_unit_interval(q, f)
-        order, q, u = levels.sort_by_value(q, u)
-        level = _shrunken_means(q, u, delta).argmin(axis=0)
-        kept = np.arange(len(q))[:, None] <= level
-        weight = np.where(kept, q, (1.0 - delta) * q)
+        f, _, span = levels.on_support(q, f)
+        order, q, f = levels.sort_by_value(q, f)
+        weight = _shrink_above(q, levels.gaps(f, span), delta)
         return levels.restore_order(order, weight / levels.total(weight))
 
     # 1 − δq, written so that nothing cancels near δ = q = 1.
 
     def _lower_probability(self, q: Floats, delta: Floats) -> Floats:
-        return (1.0 - delta) * q / ((1.0 - delta) + delta * (1.0 - q))
+        return np.minimum(q, (1.0 - delta) * q / ((1.0 - delta) + delta * (1.0 - q)))
 
     def _upper_probability(self, q: Floats, delta: Floats) -> Floats:
-        return q / ((1.0 - delta) + delta * q)
+        return np.clip(q / ((1.0 - delta) + delta * q), q, 1.0)
+
+    def form(self, p: ArrayLike, rows: ArrayLike | None = None) -> Form:
+        """Return the bounds as functions of one number; see `Perturbation.form`."""
+        p = as_masses(p)
+        n = rows_behind(p, rows)
+        none = np.zeros_like(p)
+        return Form(fall=none, fall_scale=(1.0 - p) / n, rise=p / n, rise_scale=p / n)
+
+    def local_size(self, delta: ArrayLike, rows: ArrayLike) -> Floats:
+        """Return δ/(n+δ), the share of δ hidden records; see `Perturbation.local_size`."""
+        return np.minimum(sizes.hidden_records(delta, rows), self.domain.largest)[()]
+
+    def x_of(self, delta: ArrayLike, by_rows: bool = False) -> Floats:
+        """Return δ/(1−δ), or by rows δ; see `Perturbation.x_of`."""
+        return super().x_of(delta) if by_rows else sizes.to_odds(delta)
+
+    def delta_of(self, x: ArrayLike, by_rows: bool = False) -> Floats:
+        """Return x/(1+x), or by rows x; see `Perturbation.delta_of`."""
+        return super().delta_of(x) if by_rows else sizes.from_odds(x)
 
 
-def _shrunken_means(q: Floats, u: Floats, delta: Floats) -> Floats:
-    """Return for each level the mean of u when what lies above it is shrunk by 1−δ."""
-    value = _shrink_above(q * u, delta)
-    mass = _shrink_above(q, delta)
-    return value / mass
+def _shrink_above(q: Floats, gap: Floats, delta: Floats) -> Floats:
+    """Shrink by 1−δ what lies above the lower expectation m, which solves (1−δ)E(f−m)₊ = E(f−m)₋.
 
-
-def _shrink_above(ordered: Floats, delta: Floats) -> Floats:
-    return ordered.cumsum(axis=0) + (1.0 - delta) * levels.mass_above(ordered)
+    A value lies below m if the left side is the larger one there. Both are sums of
+    positive terms: comparing the means that the levels give would cancel.
+    """
+    below = (levels.mass_below(q) * gap).cumsum(axis=0)
+    above = levels.mass_above((q + levels.mass_above(q)) * gap)
+    return np.where((1.0 - delta) * above >= below, q, (1.0 - delta) * q)

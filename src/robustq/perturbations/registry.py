@@ -17,6 +17,10 @@ from .total_variation import TotalVariation
 
 __all__ = ["get", "names", "register"]
 
+# What follows a ball's name where parts of a model are perturbed, or sizes go by rows.
+_ENDINGS = ("_all", "_joint", "_posterior", "_rows")
+_TAKEN = {"idm": "the imprecise Dirichlet model, which is no ball"}
+
 _Ball = TypeVar("_Ball", bound=Perturbation)
 
 _BALLS: dict[str, type[Perturbation]] = {
@@ -84,7 +88,7 @@ def register(ball: type[_Ball]) -> type[_Ball]:
     Raises
     ------
     InputError
-        If it is no such class, or another one has its name.
+        If it is no such class, another one has its name, or the name means something else.
     """
     if not (isinstance(ball, type) and issubclass(ball, Perturbation)):
         msg = f"register takes a subclass of Perturbation, got {ball!r}"
@@ -92,6 +96,7 @@ def register(ball: type[_Ball]) -> type[_Ball]:
     if not _can_be_made(ball):
         msg = f"{ball.__qualname__}() must make a perturbation without arguments, and does not"
         raise InputError(msg)
+    _require_free(ball)
     holder = _BALLS.get(ball.name, ball)
     # Running a notebook cell again defines the same class anew: that is no clash.
     if (holder.__module__, holder.__qualname__) != (ball.__module__, ball.__qualname__):
@@ -102,6 +107,20 @@ def register(ball: type[_Ball]) -> type[_Ball]:
         raise InputError(msg)
     _BALLS[ball.name] = ball
     return ball
+
+
+def _require_free(ball: type[Perturbation]) -> None:
+    another = f"give {ball.__qualname__} another name"
+    if ball.name in _TAKEN:
+        msg = f"the name {ball.name!r} stands for {_TAKEN[ball.name]}: {another}"
+        raise InputError(msg)
+    for ending in _ENDINGS:
+        if ball.name.endswith(ending):
+            msg = (
+                f"the name {ball.name!r} ends in {ending!r}, which after the name of a ball says "
+                f"what is perturbed, and by how much (tv{ending}): {another}"
+            )
+            raise InputError(msg)
 
 
 def _explain(name: str) -> str:

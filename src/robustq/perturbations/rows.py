@@ -69,4 +69,4 @@ def _apply(
 ) -> Floats:
     # Overflow and 0/0 in a branch that is not taken are no news to anybody.
     with np.errstate(all="ignore"):
-        return formula(np.ascontiguousarray(q.T), np.ascontiguousarray(f.T), delta).T
+        return formula(*map(np.ascontiguousarray, (q.T, f.T, delta))).T

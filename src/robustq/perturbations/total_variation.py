@@ -9,8 +9,11 @@ import numpy as np
 from . import levels
 from .built_in import ClosedForm
 from .domain import Domain
+from .forms import Form, as_masses, rows_behind
 
 if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
     from robustq.arrays import Floats
 
 __all__ = ["TotalVariation"]
@@ -33,6 +36,8 @@ class TotalVariation(ClosedForm):
 
     name = "tv"
     domain = Domain(1.0, closed=True)
+    together = True
+    expectation = "tv"
 
     def _lower_expectation(self, q: Floats, f: Floats, delta: Floats) -> Floats:
         _, q, f = levels.sort_by_value(q, f)
@@ -47,6 +52,13 @@ class TotalVariation(ClosedForm):
 
     def _upper_probability(self, q: Floats, delta: Floats) -> Floats:
         return np.minimum(1.0, q + delta)
+
+    def form(self, p: ArrayLike, rows: ArrayLike | None = None) -> Form:
+        """Return the bounds as functions of one number; see `Perturbation.form`."""
+        p = as_masses(p)
+        n = rows_behind(p, rows)
+        none = np.zeros_like(p)
+        return Form(fall=1.0 / n, fall_scale=none, rise=1.0 / n, rise_scale=none)
 
 
 def _move_down(ordered: Floats, delta: Floats) -> Floats:

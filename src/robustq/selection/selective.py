@@ -9,9 +9,9 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.frozen import FrozenEstimator
 
-from robustq.classifiers.base import NotFittedError, require_fitted
-from robustq.classifiers.labels import read_labels
-from robustq.classifiers.parameters import is_between, read_random_state
+from robustq.families.base import NotFittedError, require_fitted
+from robustq.families.labels import read_labels
+from robustq.families.parameters import is_between, read_random_state
 from robustq.exceptions import InputError, NoGuaranteeWarning
 from robustq.indicators import BootstrapEnsemble, compute, get
 from robustq.indicators.probabilities import predict_probabilities

@@ -1,1 +1,0 @@
-"""scikit-learn classifiers that know how robust their predictions are."""

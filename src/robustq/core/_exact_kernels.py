@@ -1,0 +1,267 @@
+"""The recursion without a ball, in exact arithmetic: by how much one class is ahead of another.
+
+A float is a whole number times a power of two, so sums and products of floats are too. Such a number
+is held here as digits of `BITS` bits, those of a row's numbers on a stack: whole numbers in a machine
+word, signed, with room for a few sums before carries must be passed on.
+"""
+
+import math
+
+import numpy as np
+from numba import types
+
+from robustq.kernels import (
+    code_vector,
+    float_matrix,
+    float_matrix_out,
+    float_vector,
+    inner,
+    int_matrix_out,
+    int_vector,
+    kernel,
+)
+
+from .evidence import CLASS, PRODUCT, SUM, VALUE
+
+__all__ = ["find_leads"]
+
+BITS = 28
+BASE = 1 << BITS
+MASK = BASE - 1
+PLACES = 3  # digits that one float needs at the most, wherever its point is
+LOWEST, LENGTH = range(2)  # what is known of a number: the place of its first digit, their number
+
+byte_vector = types.Array(types.int8, 1, "C", readonly=True)
+
+
+@inner
+def _split(x, exponent, digits):
+    """Write the digits of |x| · 2^exponent, the lowest first; return the place of the first."""
+    mantissa, power = math.frexp(abs(x))
+    whole = np.int64(mantissa * 9007199254740992.0)
+    power += exponent - 53
+    first = power // BITS
+    shift = power - first * BITS
+    # 53 bits, moved up by less than 28, in digits of 28.
+    low = (whole & MASK) << shift
+    high = (whole >> BITS) << shift
+    digits[0] = low & MASK
+    high += low >> BITS
+    digits[1] = high & MASK
+    digits[2] = high >> BITS
+    return first
+
+
+@inner
+def _carry(numbers, at, length):
+    """Pass carries on, so that all digits but the last lie between 0 and the base."""
+    carry = np.int64(0)
+    for i in range(length):
+        total = numbers[at, i] + carry
+        if i < length - 1:
+            numbers[at, i] = total & MASK
+            carry = total >> BITS
+        else:
+            numbers[at, i] = total
+
+
+@inner
+def _multiply(numbers, about, at, spare, x, exponent, digits):
+    """Multiply a number by a float, exactly."""
+    if x == 0.0:
+        about[at, LENGTH] = 0
+    length = about[at, LENGTH]
+    if length == 0:
+        return
+    first = _split(x, exponent, digits)
+    for i in range(length + PLACES):
+        numbers[spare, i] = 0
+    negative = x < 0.0
+    for i in range(length):
+        own = -numbers[at, i] if negative else numbers[at, i]
+        for k in range(PLACES):
+            # Halves: sums of whole products would not fit.
+            product = own * digits[k]
+            numbers[spare, i + k] += product & MASK
+            numbers[spare, i + k + 1] += product >> BITS
+    for i in range(length + PLACES):
+        numbers[at, i] = numbers[spare, i]
+    about[at, LOWEST] += first
+    about[at, LENGTH] = length + PLACES
+    _carry(numbers, at, length + PLACES)
+    _trim(numbers, about, at)
+
+
+@inner
+def _trim(numbers, about, at):
+    """Leave out zeros at both ends."""
+    length = about[at, LENGTH]
+    while length > 0 and numbers[at, length - 1] == 0:
+        length -= 1
+    zeros = 0
+    while zeros < length and numbers[at, zeros] == 0:
+        zeros += 1
+    if zeros > 0:
+        for i in range(length - zeros):
+            numbers[at, i] = numbers[at, i + zeros]
+        about[at, LOWEST] += zeros
+    about[at, LENGTH] = length - zeros
+
+
+@inner
+def _add(numbers, about, at, other):
+    """Add another number to one."""
+    if about[other, LENGTH] == 0:
+        return
+    if about[at, LENGTH] == 0:
+        for i in range(about[other, LENGTH]):
+            numbers[at, i] = numbers[other, i]
+        about[at, LOWEST], about[at, LENGTH] = about[other, LOWEST], about[other, LENGTH]
+        return
+    low = min(about[at, LOWEST], about[other, LOWEST])
+    high = max(about[at, LOWEST] + about[at, LENGTH], about[other, LOWEST] + about[other, LENGTH])
+    length, shift = high - low + 1, about[at, LOWEST] - low
+    old = about[at, LENGTH]
+    for i in range(length - 1, -1, -1):
+        numbers[at, i] = numbers[at, i - shift] if 0 <= i - shift < old else 0
+    # The last digit of a number has a sign, and is no larger than the others.
+    shift = about[other, LOWEST] - low
+    for i in range(about[other, LENGTH]):
+        numbers[at, i + shift] += numbers[other, i]
+    about[at, LOWEST], about[at, LENGTH] = low, length
+    _carry(numbers, at, length)
+    _trim(numbers, about, at)
+
+
+@inner
+def _set_one(numbers, about, at):
+    """Make a number 1."""
+    numbers[at, 0] = 1
+    about[at, LOWEST], about[at, LENGTH] = 0, 1
+
+
+@inner
+def _round(numbers, about, at):
+    """Return a number as v and a power of two."""
+    length = about[at, LENGTH]
+    value = 0.0
+    for i in range(length - 1, max(length - 5, 0) - 1, -1):
+        value = value * BASE + numbers[at, i]
+    if length == 0:
+        return 0.0, 0.0
+    return value, float((about[at, LOWEST] + max(length - 5, 0)) * BITS)
+
+
+@inner
+def _measure(first, last, op, arity, p, exponent, low, high):
+    """Return how many digits the numbers of a row need at the most."""
+    top, widest = -1, 8
+    for node in range(first, last):
+        kind = op[node]
+        if kind == PRODUCT or kind == SUM:
+            top -= arity[node] - 1
+            for k in range(1, arity[node]):
+                if kind == PRODUCT:
+                    low[top] += low[top + k]
+                    high[top] += high[top + k]
+                else:
+                    low[top] = min(low[top], low[top + k])
+                    high[top] = max(high[top], high[top + k])
+            if kind == SUM:
+                high[top] += 2
+        else:
+            top += 1
+            low[top], high[top] = 0, 1
+            if kind == CLASS:
+                # Differences of probabilities: down to the last digit of a float.
+                low[top], high[top] = -(1130 // BITS) - 2, 2
+        if kind != CLASS:
+            if p[node] != 0.0:
+                _, power = math.frexp(p[node])
+                power += exponent[node] if kind == VALUE else 0
+                low[top] += (power - 53) // BITS
+                high[top] += power // BITS + 2
+        widest = max(widest, high[top] - low[top] + 2 * PLACES)
+    return widest
+
+
+@kernel(
+    types.void(
+        *(int_vector, byte_vector, code_vector, float_vector, int_vector, code_vector),
+        *(int_vector, float_matrix, int_vector, float_matrix, float_matrix_out, float_matrix_out),
+    ),
+    allocates=True,
+)
+def find_leads(
+    starts,
+    op,
+    arity,
+    p,
+    exponent,
+    slot,
+    class_row,
+    class_probs,
+    prediction,
+    wanted,
+    leads,
+    places,
+):
+    """Write by how much a class of each row is ahead of others, as v · 2^place, exact but for v.
+
+    Parameters
+    ----------
+    starts … class_probs : as in `_circuit_kernels.solve`
+    prediction : (rows,), the class
+    wanted : (rows, classes), not 0 where the lead is wanted
+    leads, places : (rows, classes), written where it is wanted
+    """
+    for row in range(len(starts) - 1):
+        first, last, best = starts[row], starts[row + 1], prediction[row]
+        room = np.zeros((2, last - first + 1), np.int64)
+        width = _measure(first, last, op, arity, p, exponent, room[0], room[1])
+        deepest, depth = 0, 0
+        for node in range(first, last):
+            # Features go into the number of the class they stand with.
+            if op[node] == CLASS:
+                depth += 1
+            elif op[node] == SUM:
+                depth -= arity[node] - 1
+            deepest = max(deepest, depth)
+        numbers = np.zeros((deepest + 3, width + 2 * PLACES + 2), np.int64)
+        about = np.zeros((deepest + 3, 2), np.int64)
+        digits = np.zeros(PLACES, np.int64)
+        spare, extra = deepest + 1, deepest + 2
+        for rival in range(wanted.shape[1]):
+            if wanted[row, rival] == 0.0 or rival == best:
+                continue
+            top = -1
+            for node in range(first, last):
+                kind = op[node]
+                if kind == CLASS:
+                    top += 1
+                    _set_one(numbers, about, top)
+                    if class_row[node] < 0:
+                        label = slot[node]
+                        sign = 1.0 if label == best else (-1.0 if label == rival else 0.0)
+                        _multiply(numbers, about, top, spare, sign, 0, digits)
+                    else:
+                        row_of = class_row[node]
+                        _multiply(
+                            numbers, about, top, spare, class_probs[row_of, best], 0, digits
+                        )
+                        _set_one(numbers, about, extra)
+                        _multiply(
+                            numbers, about, extra, spare, -class_probs[row_of, rival], 0, digits
+                        )
+                        _add(numbers, about, top, extra)
+                elif kind == PRODUCT or kind == SUM:
+                    if kind == SUM:
+                        top -= arity[node] - 1
+                        for k in range(1, arity[node]):
+                            _add(numbers, about, top, top + k)
+                    _multiply(numbers, about, top, spare, p[node], 0, digits)
+                else:
+                    # A factor of the product whose class leaf stands on top.
+                    power = exponent[node] if kind == VALUE else 0
+                    _multiply(numbers, about, top, spare, p[node], power, digits)
+            leads[row, rival], places[row, rival] = _round(numbers, about, top)

@@ -1,0 +1,99 @@
+"""A mass function perturbed as a whole: only what the two classes have, and the rest, matters.
+
+With a = p(ĉ, f), b = p(c, f) and D = a − b the closed forms are: ε D/(1+D), total variation D/2,
+pari-mutuel D/(1−D), χ² D²/(a+b−D²), odds ratio 1 − b/a, Kullback–Leibler −log(1 − (√a − √b)²); of a
+posterior likewise, with a = p(ĉ | f) and b = p(c | f). The runner-up tips.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .recursion import lower_expectations
+from .rivals import find_first_flips
+
+if TYPE_CHECKING:
+    from robustq.arrays import Floats, Indices
+    from robustq.perturbations import Perturbation
+
+__all__ = ["margins", "solve"]
+
+
+def solve(ball: Perturbation, log_a: Floats, log_b: Floats, log_lead: Floats) -> Floats:
+    """Return at which size b catches up with a.
+
+    Parameters
+    ----------
+    ball : Perturbation
+    log_a, log_b : ndarray of shape (rows,)
+        Logarithms of two probabilities: they may be far below what a float holds.
+    log_lead : ndarray of shape (rows,)
+        The logarithm of a − b, which is −∞ for a tie.
+    """
+    formula = FORMULAS.get(ball.expectation or "")
+    with np.errstate(all="ignore"):
+        if formula is not None:
+            found = formula(log_a, log_b, log_lead)
+        else:
+            found = _search(ball, log_a, log_b)
+    return np.where(np.isneginf(log_lead), 0.0, found)
+
+
+def margins(ball: Perturbation, log_a: Floats, log_b: Floats, delta: Floats) -> Floats:
+    """Return the lower expectation of 1_a − 1_b."""
+    a, b = np.exp(log_a), np.exp(log_b)
+    rest = np.maximum(1.0 - a - b, 0.0)
+    q = np.stack([a, b, rest], axis=1)
+    q /= q.sum(axis=1, keepdims=True)
+    f = np.broadcast_to([1.0, -1.0, 0.0], q.shape)
+    return lower_expectations(ball, q, f, delta)
+
+
+def _search(ball: Perturbation, log_a: Floats, log_b: Floats) -> Floats:
+    def margin_of_each(which: Indices, delta: Floats) -> Floats:
+        return margins(ball, log_a[which], log_b[which], delta)[:, None]
+
+    rivals = np.zeros((len(log_a), 1), dtype=np.intp)
+    return find_first_flips(margin_of_each, ball.domain, rivals)[0]
+
+
+def _epsilon(_a: Floats, _b: Floats, lead: Floats) -> Floats:
+    return np.exp(lead - np.log1p(np.exp(lead)))
+
+
+def _tv(_a: Floats, _b: Floats, lead: Floats) -> Floats:
+    return 0.5 * np.exp(lead)
+
+
+def _pari_mutuel(_a: Floats, _b: Floats, lead: Floats) -> Floats:
+    size = np.exp(lead)
+    return np.where(size < 1.0, size / (1.0 - size), np.inf)
+
+
+def _chi2(a: Floats, b: Floats, lead: Floats) -> Floats:
+    # D²/(a+b−D²) = x/(1−x) with x = D · (D/(a+b)).
+    share = np.exp(2.0 * lead - np.logaddexp(a, b))
+    return np.where(share < 1.0, share / (1.0 - share), np.inf)
+
+
+def _odds_ratio(a: Floats, b: Floats, lead: Floats) -> Floats:
+    return np.where(np.isneginf(b), np.inf, np.exp(lead - a))
+
+
+def _kl(a: Floats, b: Floats, lead: Floats) -> Floats:
+    # (√a − √b)² = D²/(√a + √b)².
+    square = np.exp(2.0 * (lead - np.logaddexp(0.5 * a, 0.5 * b)))
+    # With b = 0 nothing is left but to empty a: impossible within a finite divergence if a = 1.
+    return -np.log1p(-np.minimum(square, 1.0))
+
+
+FORMULAS = {
+    "epsilon": _epsilon,
+    "tv": _tv,
+    "pari_mutuel": _pari_mutuel,
+    "chi2": _chi2,
+    "odds_ratio": _odds_ratio,
+    "kl": _kl,
+}

@@ -1,0 +1,263 @@
+"""Predictions and their robustness, for any model and neighbourhood.
+
+Three ways lead to the same number: kernels for shapes that a model offers (products, mixtures), the
+compiled recursion for balls that kernels know, and the general recursion for any ball.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+import numpy as np
+
+from robustq.tables import find_distinct
+
+from . import atoms
+from .circuits import Circuits, can_solve
+from .neighbourhoods import OnAtoms
+from .quantified import Quantified
+from .recursion import Contest, take_rows
+from .rivals import find_first_flips, list_rivals
+from .ties import Leads, rank_exactly
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from robustq.arrays import Bools, Floats, Indices
+    from robustq.tables import Rows
+
+    from .evidence import Evidence, Model
+    from .neighbourhoods import Bound, Perturbed
+
+__all__ = ["Reading", "Shape", "find_maximal", "predict", "quantify"]
+
+FARTHEST = 1e15  # what a kernel says of roots beyond is looked at again
+
+
+class Shape(Protocol):
+    """Rows laid out for a kernel of their own."""
+
+    def fits(self, perturbed: Perturbed) -> bool:
+        """Tell whether the kernel knows a neighbourhood."""
+
+    def solve(self, perturbed: Perturbed, found: Quantified) -> tuple[Floats, Indices]:
+        """Return x and the tipping class of each row; x is NaN where rounding would show."""
+
+    def size_of(self, perturbed: Perturbed, x: Floats) -> Floats:
+        """Return the sizes that belong to x."""
+
+
+class Reading(NamedTuple):
+    """What a model makes of rows.
+
+    Attributes
+    ----------
+    joint : ndarray of shape (rows, classes)
+        log p(c, f)
+    shapes : list of pairs (rows, Shape)
+        The rows that kernels of their own can take.
+    """
+
+    joint: Floats
+    shapes: list[tuple[Indices, Shape]]
+
+
+def predict(model: Model, rows: Rows) -> Indices:
+    """Return the most probable class of each row, the first one if several are.
+
+    A row of probability 0 under every class gets the most frequent one.
+    """
+    joint = model.log_joint(rows)
+    best = joint.argmax(axis=1)
+    rank_exactly(model, rows, joint, best, all_close=False)
+    return np.where(np.isneginf(joint.max(axis=1)), model.by_frequency[0], best)
+
+
+def quantify(
+    model: Model, rows: Rows, neighbourhoods: Sequence[Bound], *, general: bool = False
+) -> Quantified:
+    """Return the predictions of rows and their robustness.
+
+    Parameters
+    ----------
+    model : Model
+    rows : Rows
+    neighbourhoods : sequence of Perturbed or OnAtoms
+    general : bool
+        Whether to use the general path also where there is a kernel.
+    """
+    firsts, twins = find_distinct(rows.bits)
+    if len(firsts) < len(rows):
+        return quantify(model, rows[firsts], neighbourhoods, general=general).take(twins)
+    return _Work(model, rows, general=general).quantify(neighbourhoods)
+
+
+def find_maximal(model: Model, rows: Rows, neighbourhood: Bound, delta: Floats) -> Bools:
+    """Tell for each row which classes no other class beats for certain at its size."""
+    return _Work(model, rows).find_maximal(neighbourhood, delta)
+
+
+class _Work:
+    """Rows, what a model makes of them, and who leads."""
+
+    def __init__(self, model: Model, rows: Rows, *, general: bool = False) -> None:
+        self.model, self.rows, self.general = model, rows, general
+        self.reading = model.read(rows)
+        self.joint = self.reading.joint
+        self.found = Quantified.rank(self.joint, 0)
+        first = self.found.prediction.copy()
+        self.leads = rank_exactly(model, rows, self.joint, self.found.prediction)
+        moved = np.flatnonzero(first != self.found.prediction)
+        self.found.runner_up[moved] = first[moved]
+
+    @property
+    def impossible(self) -> Bools:
+        """Which rows have probability 0 under every class."""
+        return np.isneginf(self.joint.max(axis=1))
+
+    def quantify(self, neighbourhoods: Sequence[Bound]) -> Quantified:
+        found = self.found.widen(len(neighbourhoods))
+        tied, rival = self.leads.tied()
+        for index, neighbourhood in enumerate(neighbourhoods):
+            if self.joint.shape[1] == 1:
+                answer = np.inf, -1
+            elif isinstance(neighbourhood, OnAtoms):
+                answer = self._solve_whole(neighbourhood)
+            else:
+                answer = self._solve_parts(neighbourhood)
+            found.robustness[index], found.tipping[index] = answer
+            found.robustness[index, tied], found.tipping[index, tied] = 0.0, rival
+        found.settle(self.impossible, self.model.by_frequency)
+        return found
+
+    # One mass function as a whole
+
+    def _logs(self, neighbourhood: OnAtoms) -> Floats:
+        if neighbourhood.joint:
+            return self.joint
+        with np.errstate(invalid="ignore"):
+            return self.joint - np.logaddexp.reduce(self.joint, axis=1, keepdims=True)
+
+    def _solve_whole(self, neighbourhood: OnAtoms) -> tuple[Floats, Indices]:
+        logs, every = self._logs(neighbourhood), np.arange(len(self.rows))
+        best, rival = self.found.prediction, self.found.runner_up
+        robustness = self._solve_pair(neighbourhood, logs, every, best, rival)
+        return robustness, np.where(np.isinf(robustness), -1, rival)
+
+    def _solve_pair(
+        self, neighbourhood: OnAtoms, logs: Floats, rows: Indices, best: Indices, rival: Indices
+    ) -> Floats:
+        a, b = logs[rows, best], logs[rows, rival]
+        with np.errstate(all="ignore"):
+            lead = a + np.log(-np.expm1(b - a))
+            exact = self.leads.log_leads(rows, rival) + (a - self.joint[rows, best])
+        lead = np.where(np.isnan(exact), lead, exact)
+        return atoms.solve(neighbourhood.ball, a, b, np.where(np.isnan(lead), -np.inf, lead))
+
+    # Local mass functions
+
+    def _solve_parts(self, perturbed: Perturbed) -> tuple[Floats, Indices]:
+        rows = len(self.rows)
+        robustness, tipping = np.full(rows, np.inf), np.full(rows, -1, dtype=np.int64)
+        waiting = ~self.impossible
+        waiting[self.leads.tied()[0]] = False
+        for where, shape in self.reading.shapes:
+            if self.general or not shape.fits(perturbed):
+                continue
+            x, rival = shape.solve(perturbed, self.found.take(where))
+            sure = ~(np.isnan(x) | ((x > FARTHEST) & np.isfinite(x)))
+            done = where[sure]
+            robustness[done], tipping[done] = shape.size_of(perturbed, x[sure]), rival[sure]
+            waiting[done] = False
+        rest = np.flatnonzero(waiting)
+        if len(rest):
+            robustness[rest], tipping[rest] = self._solve_reached(perturbed, rest)
+        return robustness, tipping
+
+    def _solve_reached(self, perturbed: Perturbed, rows: Indices) -> tuple[Floats, Indices]:
+        robustness, tipping = np.empty(len(rows)), np.empty(len(rows), dtype=np.int64)
+        compiled = not self.general and can_solve(
+            perturbed, self.model.locals, self.joint.shape[1]
+        )
+        for block, evidence in self.model.reach(self.rows[rows]):
+            some = rows[block]
+            if compiled:
+                circuits = Circuits.of(perturbed, self.model.locals, evidence)
+                answer = circuits.solve(perturbed, self.found.take(some), self.leads.take(some))
+            else:
+                answer = self._search(perturbed, evidence, some)
+            robustness[block], tipping[block] = answer
+        return robustness, tipping
+
+    def _search(
+        self, perturbed: Perturbed, evidence: Evidence, rows: Indices
+    ) -> tuple[Floats, Indices]:
+        """Return robustness and tipping class for any ball, by the recursion alone."""
+        prediction = self.found.prediction[rows]
+        rivals = list_rivals(prediction, self.joint.shape[1])
+
+        def margin_of_each(which: Indices, delta: Floats) -> Floats:
+            part = take_rows(evidence, which)
+            columns = [
+                Contest(part, self.model.locals, perturbed, prediction[which], rival).margins(delta)
+                for rival in rivals[which].T
+            ]
+            return np.stack(columns, axis=1)
+
+        return find_first_flips(margin_of_each, perturbed.domain, rivals)
+
+    # Which classes no other beats
+
+    def find_maximal(self, neighbourhood: Bound, delta: Floats) -> Bools:
+        order = np.argsort(-self.joint, axis=1, kind="stable")
+        # Who really leads comes first.
+        behind = order != self.found.prediction[:, None]
+        order = np.take_along_axis(order, np.argsort(behind, axis=1, kind="stable"), axis=1)
+        maximal = np.ones(self.joint.shape, dtype=bool)
+        rows = np.flatnonzero(~self.impossible)
+        if isinstance(neighbourhood, OnAtoms):
+            logs = self._logs(neighbourhood)
+            for rival in order.T[1:]:
+                pair = self.found.prediction[rows], rival[rows]
+                size = self._solve_pair(neighbourhood, logs, rows, *pair)
+                maximal[rows, rival[rows]] = size <= delta[rows]
+        elif len(rows):
+            maximal[rows] = self._find_maximal(neighbourhood, delta[rows], order[rows], rows)
+        return maximal
+
+    def _find_maximal(
+        self, perturbed: Perturbed, delta: Floats, order: Indices, rows: Indices
+    ) -> Bools:
+        maximal = np.empty(order.shape, dtype=bool)
+        compiled = can_solve(perturbed, self.model.locals, self.joint.shape[1])
+        for block, evidence in self.model.reach(self.rows[rows]):
+            if compiled:
+                circuits = Circuits.of(perturbed, self.model.locals, evidence)
+                leads = self.leads.take(rows[block])
+                maximal[block] = circuits.find_maximal(
+                    perturbed, delta[block], np.ascontiguousarray(order[block]), leads
+                )
+            else:
+                maximal[block] = self._compare(perturbed, evidence, delta[block], order[block])
+        tied = self.leads.close[rows] >= 0
+        ties = self.leads.wanted & (self.leads.lead == 0.0)
+        maximal[tied] |= ties[self.leads.close[rows[tied]]]
+        return maximal
+
+    def _compare(
+        self, perturbed: Perturbed, evidence: Evidence, delta: Floats, order: Indices
+    ) -> Bools:
+        maximal = np.ones(order.shape, dtype=bool)
+        # The best mostly beats all that can be beaten, and then nobody is left to compare.
+        for first, second in itertools.combinations(range(order.shape[1]), 2):
+            ahead, behind = order[:, first], order[:, second]
+            some = np.flatnonzero(maximal[np.arange(len(order)), behind])
+            if not len(some):
+                continue
+            contest = Contest(
+                *(take_rows(evidence, some), self.model.locals, perturbed),
+                *(ahead[some], behind[some]),
+            )
+            maximal[some, behind[some]] = contest.margins(delta[some]) <= 0.0
+        return maximal

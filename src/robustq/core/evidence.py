@@ -1,0 +1,161 @@
+"""What rows reach of a model: small trees of nodes, as flat arrays that one recursion reads.
+
+Every model is a circuit of four kinds of nodes over the class and the features. A leaf holds a mass
+function on the values of one feature, or on the classes; a product has children that speak of
+different variables; a sum is a weighted mean of children. Of all that, a row reaches a tree.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from robustq.arrays import Bools, Codes, Floats, Indices
+    from robustq.tables import Rows
+
+    from .engine import Reading
+
+__all__ = ["CLASS", "FEATURE", "NONE", "PRODUCT", "SUM", "VALUE", "Evidence", "Locals", "Model", "split_evidence"]
+
+# What a node is: a number that no ball moves, a feature's leaf, a leaf of the class, and so on.
+VALUE, FEATURE, CLASS, PRODUCT, SUM = range(5)
+NONE = -1
+MOST_NODES = 1 << 19
+
+
+class Evidence(NamedTuple):
+    """What rows reach, row after row, children before their parents.
+
+    Children of a node are those that stand last before it and have no parent yet. Leaves stand below
+    products, the class before the features. What is missing, and what no row reaches, has no node.
+
+    Attributes
+    ----------
+    starts : ndarray of shape (rows + 1,)
+        Where the nodes of each row begin; the last one of a row is its root.
+    op : ndarray of int8
+        `VALUE`, `FEATURE`, `CLASS`, `PRODUCT` or `SUM`.
+    arity : ndarray of int32
+        How many children there are.
+    p : ndarray
+        At a leaf, the probability of what was observed; else what the sum above gives to the node;
+        1 for a root.
+    exponent : ndarray of int64
+        At `VALUE`: it stands for p · 2^exponent.
+    local : ndarray of int64
+        The local mass function that p belongs to; at `CLASS`, the one on the classes, `NONE` for an
+        indicator.
+    slot : ndarray of int32
+        Which outcome of the local mass function p is of; at an indicator, which class.
+    """
+
+    starts: Indices
+    op: NDArray[np.int8]
+    arity: Codes
+    p: Floats
+    exponent: Indices
+    local: Indices
+    slot: Codes
+
+    @classmethod
+    def empty(cls, starts: Indices) -> Evidence:
+        """Return room for the nodes of rows."""
+        nodes = int(starts[-1])
+        return cls(
+            starts,
+            np.empty(nodes, dtype=np.int8),
+            np.zeros(nodes, dtype=np.int32),
+            np.ones(nodes),
+            np.zeros(nodes, dtype=np.int64),
+            np.full(nodes, NONE, dtype=np.int64),
+            np.zeros(nodes, dtype=np.int32),
+        )
+
+
+def split_evidence(counts: Indices) -> Iterator[slice]:
+    """Yield blocks of rows that have as many nodes as can be held at once, at least one row.
+
+    Parameters
+    ----------
+    counts : ndarray of shape (rows,)
+        How many nodes each row has.
+    """
+    first, total = 0, np.cumsum(counts)
+    while first < len(counts):
+        before = total[first - 1] if first else 0
+        last = int(np.searchsorted(total, before + MOST_NODES, side="right"))
+        yield slice(first, max(last, first + 1))
+        first = max(last, first + 1)
+
+
+class Locals(Protocol):
+    """The local mass functions of a model, as a view: nothing is unpacked before it is asked for.
+
+    Every method takes the numbers of some of them.
+    """
+
+    parts: tuple[str, ...]
+
+    def part(self, local: Indices) -> Indices:
+        """Return the part of the model each belongs to, as a position in `parts`."""
+
+    def feature(self, local: Indices) -> Indices:
+        """Return the feature each speaks of; of weights, the one that is split; −1 for none."""
+
+    def outcomes(self, local: Indices) -> Indices:
+        """Return how many outcomes each has."""
+
+    def rows(self, local: Indices) -> Floats:
+        """Return the weight of the training rows behind each; NaN where nothing was counted."""
+
+    def expand(self, local: Indices) -> Floats:
+        """Return whole mass functions, all with the same number of outcomes."""
+
+    @property
+    def wide(self) -> tuple[int, ...]:
+        """The parts that weigh more than two children."""
+
+    @property
+    def on_classes(self) -> tuple[int, ...]:
+        """The parts that are mass functions on the classes in a leaf."""
+
+    @property
+    def counted(self) -> Bools:
+        """For each part, whether rows were counted there."""
+
+
+class Model(Protocol):
+    """What the engine asks of a model: it never asks what kind it is."""
+
+    default_parts: tuple[str, ...]
+
+    @property
+    def locals(self) -> Locals:
+        """The local mass functions."""
+
+    @property
+    def depth(self) -> int:
+        """The length of the longest path: how many factors there are beside the features'."""
+
+    @property
+    def has_numbers(self) -> bool:
+        """Whether a feature has a density, so that p(c, f) is no mass."""
+
+    @property
+    def by_frequency(self) -> Indices:
+        """The classes, the most frequent one first."""
+
+    def log_joint(self, rows: Rows) -> Floats:
+        """Return log p(c, f), (rows, classes)."""
+
+    def read(self, rows: Rows) -> Reading:
+        """Return log p(c, f), and the shapes that kernels of their own take."""
+
+    def reach(self, rows: Rows) -> Iterator[tuple[slice, Evidence]]:
+        """Yield what rows reach, in blocks that fit into memory."""

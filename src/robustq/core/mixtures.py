@@ -1,0 +1,174 @@
+"""Mixtures: of each tree of a mixture one leaf counts, below a path of weights that are perturbed.
+
+Complete evidence f has mass in one leaf of each tree, with v = (p(ĉ) − p(c)) Π p(f_i). So V(tree) is
+v times the product of the lower weights on the path if v > 0, or else of the upper ones: Theorem 3
+(robustness of generative forests), for rows without gaps.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from .circuits import find_limit, size_of
+
+if TYPE_CHECKING:
+    from robustq.arrays import Codes, Floats, Indices
+
+    from .keeping import Keeper
+    from .neighbourhoods import Perturbed
+    from .quantified import Quantified
+
+__all__ = ["MixtureTables", "Mixtures"]
+
+# Classes whose difference is, relative to their sum, below this share of the number of factors
+# are told apart in exact arithmetic.
+NEAR = 2e-7
+
+
+@dataclass(frozen=True, eq=False)
+class MixtureTables:
+    """The trees of a mixture, node by node, parents before children.
+
+    Attributes
+    ----------
+    leaf : ndarray of shape (nodes, 4)
+        The second column is the number of the leaf, at a leaf.
+    weights : ndarray of shape (nodes,)
+        The weight of each node among the children of its parent.
+    parents : ndarray of shape (nodes,)
+        −1 for a root.
+    rows : ndarray of shape (nodes,), optional
+        The weight of the training rows there; None where nothing was counted.
+    reach, reach_scale : ndarray of shape (leaves,)
+        The product of the weights on the path, as mantissa and scale.
+    class_probs : ndarray of shape (leaves, classes)
+    depth : int
+        The length of the longest path.
+    part : int
+        The position of the weights among the model's parts.
+    """
+
+    leaf: Codes
+    weights: Floats
+    parents: Codes
+    rows: Floats | None
+    reach: Floats
+    reach_scale: Codes
+    class_probs: Floats
+    depth: int
+    part: int
+
+
+class BallTables(NamedTuple):
+    """What a ball makes of the weights; see `_mixture_kernels`.
+
+    All denominators being 1 + x · scale, y = x / (1 + x · scale) makes bounds straight lines.
+    """
+
+    edges: Floats
+    ends: Floats
+    scale: float
+    limit: float
+
+
+@dataclass(frozen=True, eq=False)
+class Mixtures:
+    """Complete rows: the leaf each reaches in each tree.
+
+    Attributes
+    ----------
+    tables : MixtureTables
+    nodes : ndarray of shape (rows, trees)
+        The node of the leaf.
+    mass, scale : ndarray of shape (rows, trees)
+        Π p(f_i) there, as mantissa and scale.
+    factors : int
+        How many factors a row has beside the weights.
+    kept : Keeper
+        Keeps what balls make of the weights.
+    """
+
+    tables: MixtureTables
+    nodes: Codes
+    mass: Floats
+    scale: Codes
+    factors: int
+    kept: Keeper
+
+    def fits(self, perturbed: Perturbed) -> bool:
+        """Tell whether the kernel knows a neighbourhood: weights alone, and straight bounds."""
+        if perturbed.parts != (self.tables.part,) or perturbed.features or not perturbed.has_form:
+            return False
+        return self._tables(perturbed) is not None
+
+    def solve(self, perturbed: Perturbed, found: Quantified) -> tuple[Floats, Indices]:
+        """Return x and the tipping class of each row; x is NaN where rounding would show."""
+        from . import _mixture_kernels as kernels  # noqa: PLC0415 (numba is imported when needed)
+
+        made, tables = self._tables(perturbed), self.tables
+        assert made is not None  # noqa: S101 (`fits` was asked)
+        rows, trees = self.nodes.shape
+        y, tipping = np.empty(rows), np.empty(rows, dtype=np.int64)
+        kernels.search(
+            *(tables.leaf, made.edges, made.ends, tables.reach, tables.reach_scale),
+            *(tables.class_probs, self.nodes, self.mass, self.scale),
+            *(found.prediction, found.runner_up, made.limit),
+            NEAR * (self.factors + tables.depth),
+            np.empty(trees, dtype=np.int64),
+            np.empty(2 * trees, dtype=np.int64),
+            np.empty((tables.depth + 1, trees)),
+            np.empty((tables.depth + 1, trees)),
+            np.empty((len(kernels.TERMS), trees)),
+            *(y, tipping),
+        )
+        return y, tipping
+
+    def size_of(self, perturbed: Perturbed, y: Floats) -> Floats:
+        """Return the sizes that belong to y."""
+        made = self._tables(perturbed)
+        if made is None or made.scale == 0.0:
+            return size_of(perturbed, y)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            x = y / np.maximum(1.0 - y * made.scale, 0.0)
+        sizes = size_of(perturbed, np.where(np.isfinite(x), x, 0.0))
+        at_end = np.isfinite(y) & ~np.isfinite(x)
+        return np.where(np.isinf(y), np.inf, np.where(at_end, perturbed.domain.end, sizes))
+
+    def _tables(self, perturbed: Perturbed) -> BallTables | None:
+        return self.kept.find(perturbed.key, lambda: _make_tables(perturbed, self.tables))
+
+
+def _make_tables(perturbed: Perturbed, tables: MixtureTables) -> BallTables | None:
+    """Return what a ball makes of the weights; None where the kernel cannot use it."""
+    from . import _mixture_kernels as kernels  # noqa: PLC0415 (numba is imported when needed)
+
+    rows = None
+    is_root = tables.parents < 0
+    parents = np.where(is_root, np.arange(len(tables.parents)), tables.parents)
+    if perturbed.sizes == "rows":
+        if tables.rows is None:
+            return None
+        rows = np.where(is_root, 1.0, tables.rows[parents])
+        if np.any(rows == 0.0):
+            return None
+    form = perturbed.ball.form(tables.weights, rows)
+    if form is None:
+        return None
+    scales = np.concatenate([form.fall_scale[~is_root], form.rise_scale[~is_root]])
+    scale = float(scales[0]) if len(scales) else 0.0
+    if not np.all(scales == scale):
+        return None
+    fall = form.fall + tables.weights * scale
+    rise = form.rise - tables.weights * scale
+    edges = np.stack([tables.weights, fall, rise, parents], axis=1)
+    # A root has no edge above it, and is its own parent.
+    edges[is_root, : kernels.PARENT] = 1.0, 0.0, 0.0
+    ends = np.empty((len(edges), len(kernels.ENDS)))
+    kernels.find_ends(edges, ends)
+    limit = find_limit(perturbed)
+    if scale > 0.0:
+        limit = 1.0 / scale if limit > 1e200 else limit / (1.0 + limit * scale)
+    return BallTables(edges, ends, scale, limit)

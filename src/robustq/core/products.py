@@ -1,0 +1,193 @@
+"""Products: for each class one product of factors, as in naive Bayes, by a kernel of their own.
+
+With α the product of the lower probabilities of the features given ĉ, and β that of the upper
+ones given c, the prediction is robust against c as long as E̲_prior[α 1_ĉ − β 1_c] > 0. For most balls
+the prior is one more factor; under χ² and odds ratio it has a formula of its own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from .circuits import find_gain, find_limit, size_of
+
+if TYPE_CHECKING:
+    from robustq.arrays import Bools, Codes, Floats, Indices
+    from robustq.perturbations.forms import Form
+
+    from .neighbourhoods import Perturbed
+    from .quantified import Quantified
+    from .keeping import Keeper
+
+__all__ = ["ProductTables", "Products"]
+
+
+class BallTables(NamedTuple):
+    """What a ball makes of the tables; see `_product_kernels`."""
+
+    prior: Floats
+    features: Floats
+    cut: float
+    limit: float
+    chi2: float
+    fractional: bool
+
+
+@dataclass(frozen=True, eq=False)
+class ProductTables:
+    """The probabilities whose products are compared, and what stands behind them.
+
+    Attributes
+    ----------
+    prior : ndarray of shape (classes,)
+    features : ndarray
+        p(category | class) of all features, flat; classes of one category side by side.
+    prior_rows : float
+        NaN where nothing was counted.
+    feature_rows : ndarray
+        Like `features`.
+    owner : ndarray
+        Like `features`: which feature it is of.
+    alone : ndarray of bool, of shape (features,)
+        Which features have a single category: no ball moves it.
+    parts : tuple of int
+        The positions of the prior and the features among the model's parts.
+    """
+
+    prior: Floats
+    features: Floats
+    prior_rows: float
+    feature_rows: Floats
+    owner: Indices
+    alone: Bools
+    parts: tuple[int, int]
+
+
+@dataclass(frozen=True, eq=False)
+class Products:
+    """Rows as positions in the tables.
+
+    Attributes
+    ----------
+    tables : ProductTables
+    cells : ndarray of shape (rows, features)
+        Where each factor of the first class stands; −1 where it is the constant 1.
+    joint : ndarray of shape (rows, classes)
+    kept : Keeper
+        Keeps what balls make of the tables.
+    """
+
+    tables: ProductTables
+    cells: Codes
+    joint: Floats
+    kept: Keeper
+
+    def fits(self, perturbed: Perturbed) -> bool:
+        """Tell whether the kernel knows a neighbourhood."""
+        ball, tables = perturbed.ball, self.tables
+        moves_prior = tables.parts[0] in perturbed.parts
+        known = ball.together or ball.expectation in ("chi2", "odds_ratio")
+        if not perturbed.has_form or (moves_prior and not known and len(tables.prior) > 2):
+            return False
+        return self._tables(perturbed) is not None
+
+    def solve(self, perturbed: Perturbed, found: Quantified) -> tuple[Floats, Indices]:  # noqa: ARG002 (the joint says who leads)
+        """Return x and the tipping class of each row; x is NaN where rounding would show."""
+        from . import _product_kernels  # noqa: PLC0415 (numba is imported when it is needed)
+
+        made = self._tables(perturbed)
+        assert made is not None  # noqa: S101 (`fits` was asked)
+        x, tipping = np.empty(len(self.cells)), np.empty(len(self.cells), dtype=np.int64)
+        _product_kernels.search(
+            *(self.cells, self.joint, made.prior, made.features, made.cut, made.limit),
+            *(perturbed.ball.keeps_zero, made.chi2, made.fractional, x, tipping),
+        )
+        return x, tipping
+
+    def size_of(self, perturbed: Perturbed, x: Floats) -> Floats:
+        """Return the sizes that belong to x."""
+        return size_of(perturbed, x)
+
+    def _tables(self, perturbed: Perturbed) -> BallTables | None:
+        return self.kept.find(perturbed.key, lambda: _make_tables(perturbed, self.tables))
+
+
+def _make_tables(perturbed: Perturbed, tables: ProductTables) -> BallTables | None:
+    """Return what a ball makes of the tables; None where the kernel cannot use it."""
+    ball, by_rows = perturbed.ball, perturbed.sizes == "rows"
+    free = np.isin(tables.owner, perturbed.features) | (tables.parts[1] in perturbed.parts)
+    free = free & ~tables.alone[tables.owner]
+    moves_prior = tables.parts[0] in perturbed.parts and len(tables.prior) > 1
+    rows, prior_rows = None, None
+    if by_rows:
+        free &= ~np.isnan(tables.feature_rows)
+        moves_prior = moves_prior and not np.isnan(tables.prior_rows)
+        # What no rows stand behind moves at once: the recursion knows how.
+        if np.any(tables.feature_rows[free] == 0.0) or (moves_prior and tables.prior_rows == 0.0):
+            return None
+        rows = np.where(free, tables.feature_rows, 1.0)
+        prior_rows = np.full_like(tables.prior, tables.prior_rows if moves_prior else 1.0)
+    features = _freeze(ball.form(tables.features, rows), free)
+    prior = _freeze(ball.form(tables.prior, prior_rows), np.full(len(tables.prior), moves_prior))
+    chi2 = 0.0
+    gain = float(find_gain(ball, prior_rows)[0]) if by_rows and len(tables.prior) else 1.0
+    if moves_prior and ball.expectation == "chi2":
+        chi2, prior = gain, _freeze(prior, np.zeros(len(tables.prior), dtype=bool))
+    elif moves_prior and ball.expectation == "odds_ratio":
+        # E̲[α 1_ĉ − β 1_c] > 0 if and only if (1−δ) p(ĉ) α > p(c) β.
+        zeros = np.zeros_like(tables.prior)
+        prior = type(prior)(zeros, zeros + gain, zeros, zeros)
+    everything = perturbed.parts == tables.parts
+    return _lay_out(perturbed, tables, prior, features, chi2, everything)
+
+
+def _lay_out(
+    perturbed: Perturbed,
+    tables: ProductTables,
+    prior: Form,
+    features: Form,
+    chi2: float,
+    everything: bool,
+) -> BallTables | None:
+    scales = np.concatenate([prior.fall_scale, prior.rise_scale, features.fall_scale, features.rise_scale])
+    moved = scales[scales != 0.0]
+    limit, cut = find_limit(perturbed), 1.0
+    fractional = bool(len(moved))
+    if fractional:
+        over = [np.any(form.rise > form.rise_scale * (1.0 + 1e-12)) for form in (prior, features)]
+        if any(over):
+            return None
+        cut = np.inf
+        same = _both(prior) & _both(features)
+        if same and np.all(moved == moved[0]):
+            # All factors are divided by the same number, on both sides as often: it cancels.
+            fractional = False
+            limit = 1.0 / moved[0] if everything and not chi2 else np.inf
+            prior, features = (
+                form._replace(fall_scale=form.fall_scale * 0.0, rise_scale=form.rise_scale * 0.0)
+                for form in (prior, features)
+            )
+    return BallTables(
+        _columns(tables.prior, prior), _columns(tables.features, features), cut, limit, chi2, fractional
+    )
+
+
+def _both(form: Form) -> bool:
+    return bool(np.all(form.fall_scale == form.rise_scale))
+
+
+def _freeze(form: Form | None, free: Bools) -> Form:
+    assert form is not None  # noqa: S101 (`fits` was asked)
+    return type(form)(*(np.where(free, part, 0.0) for part in form))
+
+
+def _columns(probs: Floats, form: Form) -> Floats:
+    """Return the columns of `_product_kernels.COLUMNS` for each probability."""
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        rates = [np.where(slope > 0.0, slope / probs, 0.0) for slope in (form.fall, form.rise)]
+    return np.stack(
+        [probs, form.fall, rates[0], form.rise, rates[1], form.fall_scale, form.rise_scale], axis=1
+    )

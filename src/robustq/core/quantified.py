@@ -1,0 +1,92 @@
+"""Predictions and their robustness, as positions of classes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from robustq.arrays import Bools, Floats, Indices
+
+__all__ = ["Quantified"]
+
+
+@dataclass(frozen=True)
+class Quantified:
+    """What is found for a block of rows.
+
+    Attributes
+    ----------
+    prediction, runner_up : ndarray of shape (rows,)
+        Positions of classes; the runner-up is −1 if there is one class only.
+    probability : ndarray of shape (rows,)
+        p(ĉ | f).
+    robustness, tipping : ndarray of shape (balls, rows)
+        The tipping class is −1 where the robustness is infinite.
+    """
+
+    prediction: Indices
+    runner_up: Indices
+    probability: Floats
+    robustness: Floats
+    tipping: Indices
+
+    @classmethod
+    def empty(cls, balls: int, rows: int) -> Quantified:
+        """Return room for so many balls and rows."""
+        return cls(
+            np.empty(rows, dtype=np.int64),
+            np.empty(rows, dtype=np.int64),
+            np.empty(rows),
+            np.empty((balls, rows)),
+            np.empty((balls, rows), dtype=np.int64),
+        )
+
+    @classmethod
+    def rank(cls, joint: Floats, balls: int) -> Quantified:
+        """Return the best two classes of each row and the probability of the best; no more yet."""
+        from . import _product_kernels  # noqa: PLC0415 (numba is imported when it is needed)
+
+        found = cls.empty(balls, len(joint))
+        _product_kernels.rank(joint, found.prediction, found.runner_up, found.probability)
+        return found
+
+    def widen(self, balls: int) -> Quantified:
+        """Return the same predictions, with room for so many balls."""
+        rows = len(self.prediction)
+        return Quantified(
+            self.prediction,
+            self.runner_up,
+            self.probability,
+            np.empty((balls, rows)),
+            np.empty((balls, rows), dtype=np.int64),
+        )
+
+    def put(self, rows: Indices | slice, part: Quantified) -> None:
+        """Write what was found for some rows."""
+        self.prediction[rows] = part.prediction
+        self.runner_up[rows] = part.runner_up
+        self.probability[rows] = part.probability
+        self.robustness[:, rows] = part.robustness
+        self.tipping[:, rows] = part.tipping
+
+    def take(self, rows: Indices) -> Quantified:
+        """Return what was found for some rows, in any order."""
+        return Quantified(
+            self.prediction[rows],
+            self.runner_up[rows],
+            self.probability[rows],
+            self.robustness[:, rows],
+            self.tipping[:, rows],
+        )
+
+    def settle(self, impossible: Bools, by_frequency: Indices) -> None:
+        """Let the most frequent classes lead, in a tie, where f has probability 0."""
+        if impossible.any():
+            rival = by_frequency[1] if len(by_frequency) > 1 else -1
+            self.prediction[impossible] = by_frequency[0]
+            self.runner_up[impossible] = rival
+            self.robustness[:, impossible] = 0.0 if rival >= 0 else np.inf
+            self.tipping[:, impossible] = rival

@@ -1,0 +1,159 @@
+"""Classes that are nearly equally probable: who leads, and by how much, in exact arithmetic."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .circuits import read_classes
+from .evidence import FEATURE, VALUE
+
+if TYPE_CHECKING:
+    from robustq.arrays import Bools, Floats, Indices
+    from robustq.tables import Rows
+
+    from .evidence import Evidence, Model
+
+__all__ = ["Leads", "rank_exactly"]
+
+# Log probabilities whose difference is below this, for each factor in them, are looked at again:
+# their rounding would show in a robustness.
+NEAR = 2e-6
+# And if it is below this, rounding may have put the wrong one first.
+ROUNDING = 1e-14
+
+
+@dataclass(frozen=True)
+class Leads:
+    """By how much the predicted classes are ahead of others that are close.
+
+    Attributes
+    ----------
+    close : ndarray of shape (rows,)
+        For each row, its row in the next two; −1 if no class is close.
+    lead, place : ndarray of shape (some, classes)
+        The lead is lead · 2^place; 0 with a place of 0 where it was not asked for.
+    wanted : ndarray of bool, of shape (some, classes)
+        Which classes are close.
+    """
+
+    close: Indices
+    lead: Floats
+    place: Floats
+    wanted: Bools
+
+    @classmethod
+    def none(cls, rows: int, classes: int) -> Leads:
+        """Return that no class is close to any other."""
+        empty = np.zeros((0, classes))
+        return cls(np.full(rows, -1, dtype=np.int64), empty, empty, empty.astype(bool))
+
+    def take(self, rows: Indices) -> Leads:
+        """Return those of some rows."""
+        return Leads(self.close[rows], self.lead, self.place, self.wanted)
+
+    def tied(self) -> tuple[Indices, Indices]:
+        """Return the rows that are tied, and the first class each is tied with."""
+        ties = self.wanted & (self.lead == 0.0)
+        rows = np.flatnonzero(self.close >= 0)
+        rows = rows[ties[self.close[rows]].any(axis=1)]
+        return rows, ties[self.close[rows]].argmax(axis=1)
+
+    def log_leads(self, rows: Indices, rival: Indices) -> Floats:
+        """Return the logarithm of the lead over a class; NaN where it is not close."""
+        found = np.full(len(rows), np.nan)
+        at = np.flatnonzero(self.close[rows] >= 0)
+        close, other = self.close[rows[at]], rival[at]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            logs = np.log(self.lead[close, other]) + self.place[close, other] * np.log(2.0)
+        found[at] = np.where(self.wanted[close, other], logs, np.nan)
+        return found
+
+
+def rank_exactly(
+    model: Model, rows: Rows, joint: Floats, prediction: Indices, *, all_close: bool = True
+) -> Leads:
+    """Put the class first that really is the most probable, the first one if several are.
+
+    Parameters
+    ----------
+    model : Model
+    rows : Rows
+    joint : ndarray of shape (rows, classes)
+        log p(c, f)
+    prediction : ndarray of shape (rows,)
+        Positions of classes; mended.
+    all_close : bool
+        Whether leads are wanted wherever rounding would show in a robustness; else only who is first.
+    """
+    classes = joint.shape[1]
+    every = np.arange(len(rows))
+    best = joint[every, prediction]
+    with np.errstate(invalid="ignore"):
+        behind = best[:, None] - joint
+    size = rows.codes.shape[1] + model.depth + 1.0
+    most = NEAR * size if all_close else ROUNDING * (size + np.abs(best[:, None]))
+    # Also what underflowed logarithms cannot tell: rows of probability 0 are none of ours.
+    wanted = (behind <= most) & np.isfinite(best)[:, None]
+    wanted[every, prediction] = False
+    near = np.flatnonzero(wanted.any(axis=1))
+    if not len(near):
+        return Leads.none(len(rows), classes)
+    close = np.full(len(rows), -1, dtype=np.int64)
+    close[near] = np.arange(len(near))
+    lead, place = np.zeros((len(near), classes)), np.zeros((len(near), classes))
+    for block, evidence in model.reach(rows[near]):
+        some = near[block]
+        part = _Block(model, evidence, wanted[some], prediction[some])
+        lead[block], place[block] = part.rank()
+        wanted[some], prediction[some] = part.wanted, part.prediction
+    return Leads(close, lead, place, wanted[near])
+
+
+@dataclass
+class _Block:
+    """Rows some of whose classes are close."""
+
+    model: Model
+    evidence: Evidence
+    wanted: Bools
+    prediction: Indices
+
+    def rank(self) -> tuple[Floats, Floats]:
+        """Let the right class lead, and return by how much."""
+        while True:
+            lead, place = self._find_leads()
+            other = self._find_better(lead, place)
+            moved = np.flatnonzero(other != self.prediction)
+            if not len(moved):
+                return lead, place
+            self.wanted[moved, self.prediction[moved]] = True
+            self.wanted[moved, other[moved]] = False
+            self.prediction[moved] = other[moved]
+
+    def _find_leads(self) -> tuple[Floats, Floats]:
+        from . import _exact_kernels  # noqa: PLC0415 (numba is imported when it is needed)
+
+        e = self.evidence
+        class_row, class_local = read_classes(e)
+        probs = self.model.locals.expand(class_local) if len(class_local) else np.ones((0, 1))
+        lead, place = np.zeros(self.wanted.shape), np.zeros(self.wanted.shape)
+        _exact_kernels.find_leads(
+            *(e.starts, e.op, e.arity, e.p, e.exponent, e.slot, class_row, probs),
+            *(self.prediction, self.wanted.astype(np.float64), lead, place),
+        )
+        return lead, place
+
+    def _find_better(self, lead: Floats, place: Floats) -> Indices:
+        """Return for each row a class that is ahead of its prediction, or tied and before it."""
+        better = self.prediction.copy()
+        behind = self.wanted & (lead < 0.0)
+        for row in np.flatnonzero(behind.any(axis=1)):
+            where = np.flatnonzero(behind[row])
+            size = np.log(-lead[row, where]) + place[row, where] * np.log(2.0)
+            better[row] = where[size.argmax()]
+        tied = self.wanted & (lead == 0.0) & ~behind.any(axis=1)[:, None]
+        first = np.where(tied.any(axis=1), tied.argmax(axis=1), len(lead[0]))
+        return np.minimum(better, np.where(behind.any(axis=1), len(lead[0]), first))

@@ -1,0 +1,491 @@
+"""What all classifiers share: this class owns every public method, a family learns its model."""
+
+from __future__ import annotations
+
+import threading
+import warnings
+from abc import ABC
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import NotFittedError as SklearnNotFittedError
+
+from robustq import __version__
+from robustq.blocks import for_each_block
+from robustq.core import engine
+from robustq.core.assessment import Assessment
+from robustq.core.neighbourhoods import DEFAULT_PERTURBATIONS, read, read_all
+from robustq.core.quantified import Quantified
+from robustq.exceptions import RobustqError, UnknownValueWarning
+from robustq.tables import UNKNOWN, Encoding, Rows, Table
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from pathlib import Path
+
+    from numpy.typing import ArrayLike
+
+    from robustq.arrays import Bools, Floats, Indices
+    from robustq.core.neighbourhoods import Bound, Neighbourhood, PerturbationLike
+
+__all__ = [
+    "GenerativeClassifier",
+    "NotFittedError",
+    "encode",
+    "ignoring_unknown_values",
+    "require_fitted",
+]
+
+BLOCK_ROWS = 1 << 13
+
+
+class NotFittedError(RobustqError, SklearnNotFittedError):
+    """A model was used before it was fitted."""
+
+
+class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):
+    """A classifier with a joint distribution p(c, f).
+
+    Attributes
+    ----------
+    classes_ : ndarray
+        The labels, sorted.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        Only where the table had names.
+    training_ : dict
+        The number of rows and the version of robustq; see `save`.
+    encoding_ : Encoding
+        How columns are understood: categories, or bins of numbers.
+    """
+
+    handle_unknown: str
+    categorical: Sequence[str | int] | None
+    numeric: Sequence[str | int] | None
+    classes_: np.ndarray[Any, Any]
+    encoding_: Encoding
+    model_: Any
+    training_: dict[str, Any]
+
+    # Predictions
+
+    def predict_joint_log_proba(self, X: Any) -> Floats:
+        """Return log p(c, f) for each row and class; missing features are summed out.
+
+        Parameters
+        ----------
+        X : frame or array of shape (rows, features)
+
+        Returns
+        -------
+        ndarray of shape (rows, classes)
+        """
+        return self._map(X, self.model_.log_joint)
+
+    def predict_log_proba(self, X: Any) -> Floats:
+        """Return log p(c | f) for each row and class.
+
+        Parameters
+        ----------
+        X : frame or array of shape (rows, features)
+
+        Returns
+        -------
+        ndarray of shape (rows, classes)
+            Where p(f) = 0 all classes are equally likely.
+        """
+        return self._map(X, lambda rows: _condition(self.model_.log_joint(rows)))
+
+    def predict_proba(self, X: Any) -> Floats:
+        """Return p(c | f) for each row and class.
+
+        Parameters
+        ----------
+        X : frame or array of shape (rows, features)
+
+        Returns
+        -------
+        ndarray of shape (rows, classes)
+            Where p(f) = 0 all classes are equally likely.
+        """
+        return self._map(X, lambda rows: np.exp(_condition(self.model_.log_joint(rows))))
+
+    def predict(self, X: Any) -> np.ndarray[Any, Any]:
+        """Return the most probable label for each row; the first of those that tie.
+
+        A row of probability 0 under every class gets the most frequent label.
+
+        Parameters
+        ----------
+        X : frame or array of shape (rows, features)
+
+        Returns
+        -------
+        ndarray of shape (rows,)
+        """
+        best = self._map(X, lambda rows: engine.predict(self.model_, rows), dtype=np.intp)
+        return self.classes_[best]
+
+    # Robustness
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The names of the parts of the model that can be perturbed."""
+        self._require_fitted()
+        return self.model_.locals.parts
+
+    def robustness(
+        self,
+        X: Any,
+        perturbation: PerturbationLike = "tv",
+        *,
+        parts: str | Iterable[str] | None = None,
+        sizes: str | None = None,
+    ) -> Floats:
+        """Return how large a perturbation flips each prediction.
+
+        Parameters
+        ----------
+        X : frame or array of shape (rows, features)
+        perturbation : str or Perturbation
+            A ball; its name may say more, as in "tv_all", "tv_joint", "tv_rows".
+        parts : "all", "joint", "posterior" or names of parts, optional
+            What is perturbed: by default what the paper perturbs. See `parts`; "feature:age" are
+            all local models of one feature.
+        sizes : {"equal", "rows"}, optional
+            Whether all local models get the same size, or each by the rows behind it: then a size
+            counts records.
+
+        Returns
+        -------
+        ndarray of shape (rows,)
+            The smallest size at which the prediction is no longer the only best one: 0
+            for a tie, infinite where no size flips it.
+        """
+        return self.quantify(X, [read(perturbation, parts, sizes)]).robustness[0]
+
+    def assess(
+        self,
+        X: Any,
+        perturbations: PerturbationLike | Iterable[PerturbationLike] = DEFAULT_PERTURBATIONS,
+        *,
+        parts: str | Iterable[str] | None = None,
+        sizes: str | None = None,
+    ) -> Assessment:
+        """Return for each row the prediction, its probability, its robustness and its rivals.
+
+        Parameters
+        ----------
+        X : frame or array of shape (rows, features)
+        perturbations : str or Perturbation, or a sequence of them
+        parts, sizes : optional
+            As in `robustness`; of all perturbations.
+
+        Returns
+        -------
+        Assessment
+        """
+        neighbourhoods = read_all(perturbations, parts, sizes)
+        found = self.quantify(X, neighbourhoods)
+        names = [neighbourhood.name for neighbourhood in neighbourhoods]
+        return Assessment(
+            prediction=self.classes_[found.prediction],
+            probability=found.probability,
+            runner_up=self._labels_or_none(found.runner_up),
+            robustness=dict(zip(names, found.robustness, strict=True)),
+            tipping_class={
+                name: self._labels_or_none(tipping)
+                for name, tipping in zip(names, found.tipping, strict=True)
+            },
+        )
+
+    def quantify(self, X: Any, neighbourhoods: Sequence[Neighbourhood]) -> Quantified:
+        """Return what `assess` tells, with the positions of classes instead of labels.
+
+        Parameters
+        ----------
+        X : frame or array of shape (rows, features)
+        neighbourhoods : sequence of Neighbourhood
+
+        Returns
+        -------
+        Quantified
+        """
+        table = self._arrange(X)
+        found, unknown = self._quantify(table, neighbourhoods)
+        self._report_unknown(table, unknown)
+        return found
+
+    def count_and_quantify(
+        self, X: Any, neighbourhoods: Sequence[Neighbourhood]
+    ) -> tuple[Quantified, dict[str, int]]:
+        """Return what `quantify` does, and how many values of each column were never seen.
+
+        Says nothing about them: that is for whoever asked.
+        """
+        table = self._arrange(X)
+        found, unknown = self._quantify(table, neighbourhoods)
+        return found, _name_counts(table, unknown)
+
+    def _quantify(
+        self, table: Table, neighbourhoods: Sequence[Neighbourhood]
+    ) -> tuple[Quantified, Indices]:
+        bound = self._bind(neighbourhoods)
+        found = Quantified.empty(len(bound), table.rows)
+
+        def work(block: slice, rows: Rows) -> None:
+            found.put(block, engine.quantify(self.model_, rows, bound))
+
+        return found, self._for_each_block(table, work)
+
+    def _bind(self, neighbourhoods: Sequence[Neighbourhood]) -> list[Bound]:
+        names = self.encoding_.names
+        return [neighbourhood.bind(self.model_, names) for neighbourhood in neighbourhoods]
+
+    def is_robust(
+        self,
+        X: Any,
+        perturbation: PerturbationLike,
+        delta: ArrayLike,
+        *,
+        parts: str | Iterable[str] | None = None,
+        sizes: str | None = None,
+    ) -> Bools:
+        """Tell whether no perturbation of size delta flips the prediction.
+
+        Parameters
+        ----------
+        X : frame or array of shape (rows, features)
+        perturbation : str or Perturbation
+        delta : float or array_like of shape (rows,)
+        parts, sizes : optional
+            As in `robustness`.
+
+        Returns
+        -------
+        ndarray of bool, of shape (rows,)
+        """
+        neighbourhood = read(perturbation, parts, sizes)
+        table = self._arrange(X)
+        (bound,) = self._bind([neighbourhood])
+        given = bound.check_sizes(delta, table.rows)
+        found, unknown = self._quantify(table, [neighbourhood])
+        self._report_unknown(table, unknown)
+        return given < found.robustness[0]
+
+    def credal_predict(
+        self,
+        X: Any,
+        perturbation: PerturbationLike,
+        delta: ArrayLike,
+        *,
+        parts: str | Iterable[str] | None = None,
+        sizes: str | None = None,
+    ) -> Bools:
+        """Tell which classes no other class beats for certain at size delta (maximality).
+
+        Parameters
+        ----------
+        X : frame or array of shape (rows, features)
+        perturbation : str or Perturbation
+        delta : float or array_like of shape (rows,)
+        parts, sizes : optional
+            As in `robustness`.
+
+        Returns
+        -------
+        ndarray of bool, of shape (rows, classes)
+            In the order of `classes_`; a row with one True is a robust prediction.
+        """
+        table = self._arrange(X)
+        (bound,) = self._bind([read(perturbation, parts, sizes)])
+        given = bound.check_sizes(delta, table.rows)
+        out = np.empty((table.rows, len(self.classes_)), dtype=bool)
+
+        def work(block: slice, rows: Rows) -> None:
+            out[block] = engine.find_maximal(self.model_, rows, bound, given[block])
+
+        self._report_unknown(table, self._for_each_block(table, work))
+        return out
+
+    # Plain data and files
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the model as data that fits into JSON, exactly."""
+        from .files import describe  # noqa: PLC0415 (it knows all classifiers)
+
+        return describe(self)
+
+    @classmethod
+    def from_dict(cls, document: dict[str, Any]) -> Self:
+        """Return the classifier that `to_dict` described.
+
+        Raises
+        ------
+        InputError
+            If the document is not such a description; the message says where.
+        """
+        from .files import restore  # noqa: PLC0415 (it knows all classifiers)
+
+        return restore(document, cls)
+
+    def save(self, path: str | Path) -> None:
+        """Write the fitted model to a file, which `robustq.load` reads.
+
+        The file holds data only: nothing in it can run. It appears when it is complete.
+
+        Parameters
+        ----------
+        path : path
+        """
+        from .files import save  # noqa: PLC0415 (it knows all classifiers)
+
+        save(self, path)
+
+    def _suit(self, model: Any) -> None:
+        """Take over what a model from outside decides, or refuse it."""
+
+    def _set_model(self, model: Any, encoding: Encoding, classes: np.ndarray[Any, Any]) -> None:
+        self.model_ = model
+        self._set_encoding(encoding, classes)
+
+    # From tables to rows
+
+    def _arrange(self, X: Any) -> Table:
+        self._require_fitted()
+        return self.encoding_.arrange(Table.read(X), type(self).__name__)
+
+    def _require_fitted(self) -> None:
+        require_fitted(self, "encoding_")
+
+    def _learn_encoding(self, table: Table, weights: Floats, bins: int | None) -> Encoding:
+        return Encoding.learn(
+            table,
+            weights,
+            bins=bins,
+            categorical=() if self.categorical is None else self.categorical,
+            numeric=() if self.numeric is None else self.numeric,
+        )
+
+    def _note_training(self, rows: int) -> None:
+        """Keep what a model file tells about the training."""
+        self.training_ = {
+            "rows": rows,
+            "robustq": __version__,
+        }
+
+    def _set_encoding(self, encoding: Encoding, classes: np.ndarray[Any, Any]) -> None:
+        self.classes_ = classes
+        self.encoding_ = encoding
+        self.n_features_in_ = len(encoding.columns)
+        if encoding.named:
+            self.feature_names_in_ = np.array(encoding.names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+
+    def _map(
+        self,
+        X: Any,
+        formula: Callable[[Rows], np.ndarray[Any, Any]],
+        dtype: Any = np.float64,
+    ) -> Any:
+        """Apply a formula to the rows of X, block by block."""
+        table = self._arrange(X)
+        # An empty block shows the shape of what comes.
+        shape = formula(Rows.empty(0, table.width, len(self.encoding_.numeric))).shape[1:]
+        out = np.empty((table.rows, *shape), dtype=dtype)
+
+        def work(block: slice, rows: Rows) -> None:
+            out[block] = formula(rows)
+
+        self._report_unknown(table, self._for_each_block(table, work))
+        return out
+
+    def _for_each_block(self, table: Table, work: Callable[[slice, Rows], None]) -> Indices:
+        """Call `work` with blocks of encoded rows; return how many values of each column are unknown."""
+        unknown = np.zeros(table.width, dtype=np.int64)
+        lock = threading.Lock()
+
+        def read_block(block: slice) -> None:
+            part = table.slice(block)
+            rows = self.encoding_.encode(part)
+            strange = rows.codes == UNKNOWN
+            if strange.any():
+                if self.handle_unknown == "error":
+                    self.encoding_.refuse_unknown(part, strange, block.start)
+                with lock:
+                    unknown[:] += strange.sum(axis=0)
+            work(block, rows)
+
+        for_each_block(read_block, table.rows, BLOCK_ROWS, self._threads())
+        return unknown
+
+    def _threads(self) -> int | None:
+        """Return how many threads to use, None for all cores."""
+        return None
+
+    def _report_unknown(self, table: Table, counts: Indices) -> None:
+        found = _name_counts(table, counts)
+        if not found:
+            return
+        columns = ", ".join(f"{count:,} in {label}" for label, count in found.items())
+        msg = f"values never seen in training, taken as missing: {columns}"
+        warnings.warn(UnknownValueWarning(msg, found), stacklevel=5)
+
+    def _labels_or_none(self, positions: Indices) -> np.ndarray[Any, Any]:
+        if len(positions) and positions.min() >= 0:
+            return self.classes_[positions]
+        labels = np.append(self.classes_.astype(object), [None])
+        return labels[positions]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        tags.input_tags.allow_nan = True
+        return tags
+
+
+def _name_counts(table: Table, counts: Indices) -> dict[str, int]:
+    return {table.label(i): int(counts[i]) for i in np.flatnonzero(counts).tolist()}
+
+
+@contextmanager
+def ignoring_unknown_values() -> Iterator[None]:
+    """Say nothing about unknown values, where only a part of the rows was learned from."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnknownValueWarning)
+        yield
+
+
+def require_fitted(estimator: Any, attribute: str) -> None:
+    """Raise if an estimator lacks what fit would have given it."""
+    if not hasattr(estimator, attribute):
+        msg = (
+            f"This {type(estimator).__name__} instance is not fitted yet. Call 'fit' with "
+            "appropriate arguments before using this estimator."
+        )
+        raise NotFittedError(msg)
+
+
+def encode(encoding: Encoding, table: Table, threads: int | None = None) -> Rows:
+    """Return all rows of a table at once, to learn from them."""
+    rows = Rows.empty(table.rows, table.width, len(encoding.numeric))
+    for_each_block(
+        lambda block: rows.fill(block, encoding.encode(table.slice(block))),
+        table.rows,
+        BLOCK_ROWS,
+        threads,
+    )
+    return rows
+
+
+def _condition(joint: Floats) -> Floats:
+    """Return log p(c | f) from log p(c, f)."""
+    best = joint.max(axis=1, keepdims=True)
+    with np.errstate(invalid="ignore"):
+        shifted = joint - best
+        log_proba = shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True))
+    return np.where(np.isneginf(best), -np.log(joint.shape[1]), log_proba)

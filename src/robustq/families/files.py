@@ -1,0 +1,258 @@
+"""Classifiers in files and documents: every kind of model by one reader and one writer."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+
+import numpy as np
+
+from robustq.documents.documents import read_header, write_header
+from robustq.documents.files import (
+    ModelFile,
+    begins_like_json,
+    read_file,
+    read_json,
+    write_file,
+)
+from robustq.exceptions import FileError, InputError, UnsupportedError
+from robustq.files import explain_os_error
+
+from .parameters import LARGEST_SMOOTHING, is_between
+from .table import KINDS, find_kind
+
+if TYPE_CHECKING:
+    from .base import GenerativeClassifier
+    from .kinds import Kind
+
+__all__ = ["describe", "load", "restore", "save"]
+
+LABEL_TYPES = {"object", *(np.dtype(kind).str for kind in "?bBhHiIlLqQefd")}
+DEEPEST = 10
+FACTS = {"rows": int, "date": str, "robustq": str, "target": str, "source": str, "gate": dict}
+
+Estimator = TypeVar("Estimator", bound="GenerativeClassifier")
+
+
+def describe(classifier: GenerativeClassifier) -> dict[str, Any]:
+    """Return a fitted classifier as a document."""
+    kind = _kind_of(classifier)
+    return {
+        **write_header(kind.name, classifier.encoding_, classifier.classes_),
+        **kind.write(classifier.model_),
+    }
+
+
+def restore(document: Any, estimator: type[Estimator]) -> Estimator:
+    """Return the classifier that a document describes, or raise."""
+    kind = find_kind(estimator)
+    if kind is None:
+        msg = f"{estimator.__name__} cannot be made of a document"
+        raise UnsupportedError(msg)
+    encoding, classes = read_header(document, kind.name)
+    model = kind.read(document, encoding, len(classes))
+    classifier = estimator()
+    classifier._suit(model)  # noqa: SLF001 (one house)
+    classifier._set_model(model, encoding, classes)  # noqa: SLF001
+    return classifier
+
+
+def save(classifier: GenerativeClassifier, path: str | Path) -> None:
+    """Write a fitted classifier to a file; it appears when it is complete.
+
+    Raises
+    ------
+    FileError
+        If it cannot be written.
+    """
+    kind = _kind_of(classifier)
+    header = {
+        **write_header(kind.name, classifier.encoding_, classifier.classes_),
+        "classes_type": _name_type(classifier.classes_.dtype),
+        "estimator": _estimator_name(classifier, kind),
+        "parameters": _plain_parameters(classifier),
+        "learned": {"smoothing": getattr(classifier, "smoothing_", None)},
+        "training": getattr(classifier, "training_", {}),
+    }
+    write_file(ModelFile(header, kind.unpack(classifier.model_)), path)
+
+
+def load(path: str | Path) -> Any:
+    """Return the classifier in a model file, or in a JSON document as `to_dict` gives it.
+
+    Large arrays are mapped into memory, not read.
+
+    Parameters
+    ----------
+    path : path
+
+    Returns
+    -------
+    NaiveBayesClassifier, GenerativeForestClassifier or GenerativeTreeClassifier
+
+    Raises
+    ------
+    FileError
+        If the file cannot be read.
+    InputError
+        If it is no model, damaged, or of a newer version.
+    """
+    path = Path(path)
+    if path.exists() and not path.is_file():
+        msg = f"{path} cannot be read: it is no regular file"
+        raise FileError(msg)
+    try:
+        if begins_like_json(path):
+            return _load_document(read_json(path.read_bytes()))
+        return _load_file(read_file(path))
+    except InputError as error:
+        msg = f"{path}: {error}"
+        raise InputError(msg) from error
+    except OSError as error:
+        if isinstance(error, FileError):
+            raise
+        msg = f"{path} cannot be read ({explain_os_error(error)})"
+        raise FileError(msg) from error
+
+
+def _kind_of(classifier: GenerativeClassifier) -> Kind:
+    classifier._require_fitted()  # noqa: SLF001 (one house)
+    kind = find_kind(type(classifier))
+    if kind is None:
+        msg = f"{type(classifier).__name__} cannot be saved: no kind of model is known for it"
+        raise UnsupportedError(msg)
+    return kind
+
+
+# Writing
+
+
+def _name_type(kind: np.dtype[Any]) -> str:
+    return "object" if kind.hasobject else kind.newbyteorder("<").str
+
+
+def _estimator_name(classifier: GenerativeClassifier, kind: Kind) -> str:
+    known = {estimator.__name__ for estimator in kind.estimators}
+    return next(base.__name__ for base in type(classifier).__mro__ if base.__name__ in known)
+
+
+def _plain_parameters(classifier: GenerativeClassifier) -> dict[str, Any]:
+    """Return the parameters that fit into JSON; what was only needed for fitting may be lost."""
+    plain = {}
+    for name, value in classifier.get_params(deep=False).items():
+        given = value.tolist() if isinstance(value, (np.ndarray, np.generic)) else value
+        given = list(given) if isinstance(given, tuple) else given
+        try:
+            json.dumps(given, allow_nan=False)
+        except (TypeError, ValueError):
+            continue
+        plain[name] = given
+    return plain
+
+
+# Reading
+
+
+def _load_file(file: ModelFile) -> Any:
+    header = file.header
+    # Whatever it is: an unknown version is told first, then an unknown kind.
+    kind = KINDS.get(str(header.get("kind")), next(iter(KINDS.values())))
+    encoding, classes = read_header(header, kind.name)
+    arrays = {kind.renamed.get(name, name): array for name, array in file.arrays.items()}
+    _check_names(arrays, kind)
+    model = kind.pack(arrays, encoding, len(classes))
+    classifier = _make_estimator(header, kind)
+    classifier._suit(model)  # noqa: SLF001
+    classifier._set_model(model, encoding, _cast(classes, header.get("classes_type")))  # noqa: SLF001
+    _set_facts(classifier, header)
+    return classifier
+
+
+def _check_names(arrays: dict[str, np.ndarray[Any, Any]], kind: Kind) -> None:
+    odd = (set(arrays) ^ set(kind.arrays)) - (set(kind.optional) - set(arrays))
+    if odd:
+        _refuse(f"the arrays are not those of this kind of model: {', '.join(sorted(odd))}")
+    for name, array in arrays.items():
+        if array.dtype != kind.arrays[name]:
+            _refuse(f"the array {name!r} has the type {array.dtype}")
+
+
+def _make_estimator(header: dict[str, Any], kind: Kind) -> Any:
+    name, parameters = str(header.get("estimator")), header.get("parameters")
+    estimator: Any = next((one for one in kind.estimators if one.__name__ == name), None)
+    if estimator is None or not isinstance(parameters, dict):
+        _refuse("its header does not tell what made it")
+    unknown = set(parameters) - set(estimator().get_params())
+    if unknown:
+        _refuse(f"{estimator.__name__} has no parameter {sorted(unknown)[0]!r}")
+    classifier = estimator(**parameters)
+    classifier._check_parameters()  # noqa: SLF001
+    return classifier
+
+
+def _cast(classes: np.ndarray[Any, Any], kind: Any) -> np.ndarray[Any, Any]:
+    """Return the labels as the type they had."""
+    if isinstance(kind, str) and kind.startswith("<U") and classes.dtype.kind == "U":
+        return classes
+    if not isinstance(kind, str) or kind not in LABEL_TYPES:
+        _refuse(f"classes_type {kind!r} is no type of labels")
+    with np.errstate(all="ignore"):
+        try:
+            cast = classes.astype(kind)
+        except (TypeError, ValueError, OverflowError) as error:
+            _refuse(f"the classes are not of the type {kind!r} ({error})")
+    if cast.tolist() != classes.tolist():
+        _refuse(f"the classes are not of the type {kind!r}")
+    return cast
+
+
+def _set_facts(classifier: Any, header: dict[str, Any]) -> None:
+    learned: Any = header.get("learned")
+    training: Any = header.get("training")
+    if not isinstance(learned, dict) or not isinstance(training, dict):
+        _refuse("its header lacks what it says about the training")
+    _check_training(training)
+    smoothing: Any = learned.get("smoothing")
+    if is_between(smoothing, 0.0, LARGEST_SMOOTHING, low_included=True):
+        classifier.smoothing_ = float(smoothing)
+    classifier.training_ = training
+
+
+def _check_training(training: dict[str, Any]) -> None:
+    """Refuse facts of a type that nobody who shows or uses them expects."""
+    for name, kind in FACTS.items():
+        value = training.get(name, kind())
+        if not isinstance(value, kind) or isinstance(value, bool):
+            _refuse(f"what it says about the training is odd: {name} is {value!r}")
+    if _measure_depth(training) > DEEPEST:
+        _refuse("what it says about the training is nested too deeply")
+    gate = training.get("gate")
+    if gate is not None:
+        above = gate.get("above")
+        number = is_between(above, -1.0, 1e300, low_included=True)
+        if not isinstance(gate.get("ball"), str) or not (above is None or number):
+            _refuse(f"its gate cannot be used: {gate!r}")
+
+
+def _measure_depth(value: Any) -> int:
+    depth, level = 0, [value]
+    while level:
+        depth += 1
+        parts = [part.values() if isinstance(part, dict) else part for part in level]
+        level = [
+            p for part in parts if not isinstance(part, (str, int, float, type(None))) for p in part
+        ]
+    return depth
+
+
+def _load_document(document: Any) -> Any:
+    name = document.get("kind") if isinstance(document, dict) else None
+    kind = KINDS.get(str(name), next(iter(KINDS.values())))
+    classifier = restore(document, kind.estimators[0])
+    classifier.training_ = {}
+    return classifier
+
+
+def _refuse(what: str) -> NoReturn:
+    raise InputError(what)

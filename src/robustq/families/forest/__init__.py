@@ -1,0 +1,1 @@
+"""Generative forests and trees."""

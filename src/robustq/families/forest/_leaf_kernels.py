@@ -1,0 +1,305 @@
+"""What a tree becomes when it is planted: the weights of its nodes, cells, and what leaves hold."""
+
+import math
+
+import numpy as np
+from numba import types
+
+from robustq.kernels import (
+    code_matrix,
+    code_matrix_out,
+    code_vector,
+    code_vector_out,
+    count_bits,
+    float_matrix,
+    float_matrix_out,
+    float_vector,
+    float_vector_out,
+    int_matrix_out,
+    int_vector,
+    int_vector_out,
+    kernel,
+)
+
+from ._growing_kernels import ITEMS, KEYS, sort_items
+from .model import CHILD, FEATURE, FIRST, HIGHEST, LEAF, LENGTH, NARROW, NUMERIC, WIDE
+
+__all__ = ["count_entries", "fill_leaves", "measure_cells", "measure_heights", "share"]
+
+word_vector = types.Array(types.uint64, 1, "C", readonly=True)
+word_vector_out = types.Array(types.uint64, 1, "C")
+word_matrix_out = types.Array(types.uint64, 2, "C")
+
+WORD = 64
+
+
+@kernel(types.void(code_matrix, float_vector, float_vector_out, float_vector_out))
+def share(nodes, leaf_rows, rows, weights):
+    """Write the rows of each node, and its weight among the children of its parent."""
+    for node in range(len(nodes) - 1, -1, -1):
+        child = nodes[node, CHILD]
+        if nodes[node, FEATURE] == LEAF:
+            rows[node] = leaf_rows[child]
+            continue
+        rows[node] = rows[child] + rows[child + 1]
+        weights[child] = rows[child] / rows[node]
+        weights[child + 1] = rows[child + 1] / rows[node]
+    weights[0] = 1.0  # the root's
+
+
+@kernel(
+    types.void(
+        *(code_matrix, types.Array(types.uint64, 2, "C", readonly=True), float_matrix),
+        *(code_vector, code_vector, code_vector, code_vector, code_vector),
+        *(word_matrix_out, word_matrix_out, float_matrix_out, float_matrix_out),
+        *(int_matrix_out, int_vector_out, code_matrix_out, float_matrix_out),
+    )
+)
+def measure_cells(
+    nodes,
+    sets,
+    thresholds,
+    lists,
+    kinds,
+    slots,
+    sizes,
+    parents,
+    cell,
+    cut_words,
+    ends,
+    cut_ends,
+    counts,
+    stack,
+    allowed,
+    bounds,
+):
+    """Write how many values each leaf of a tree allows, and between which numbers it lies.
+
+    A walk through the tree that keeps the cell of the node it is at: on the way back, what the
+    node had cut off is put back.
+
+    Parameters
+    ----------
+    cell : (features + 1, words), zeros; the last row is room for a list
+    cut_words : (depth + 1, words)
+    ends : (2, numeric features): −∞ and ∞
+    cut_ends : (depth + 1, 2)
+    counts : (2, features + depth + 1)
+    stack : (3 · depth + 3,), its first entry 0
+    allowed : (leaves, categorical features), written
+    bounds : (leaves, 2 · numeric features), written: all lower ends, then all upper ends
+    """
+    features, numbers = len(kinds), ends.shape[1]
+    for feature in range(features):
+        counts[0, feature] = sizes[feature]
+        for value in range(sizes[feature] if kinds[feature] != NUMERIC else 0):
+            cell[feature, value // WORD] |= np.uint64(1) << np.uint64(value % WORD)
+    waiting, level = 1, 0
+    while waiting > 0:
+        waiting -= 1
+        node = stack[waiting]
+        back = node < 0
+        if back:
+            node = ~node
+        parent = parents[node]
+        if parent >= 0 and not back:
+            # Enter: keep what the cell of the parent was, and cut it.
+            level += 1
+            feature = nodes[parent, FEATURE]
+            right = node != nodes[parent, CHILD]
+            if kinds[feature] == NUMERIC:
+                slot = slots[feature]
+                cut_ends[level, 0], cut_ends[level, 1] = ends[0, slot], ends[1, slot]
+                if right:
+                    ends[0, slot] = max(ends[0, slot], thresholds[parent, 1])
+                else:
+                    ends[1, slot] = min(ends[1, slot], thresholds[parent, 1])
+            else:
+                used = (sizes[feature] + WORD - 1) // WORD
+                invert = right
+                if kinds[feature] == NARROW:
+                    cell[features, 0] = sets[parent, 1]
+                else:
+                    first, length = nodes[parent, FIRST], nodes[parent, LENGTH]
+                    if length >= 0:
+                        invert = not right
+                    else:
+                        length = ~length
+                    for w in range(used):
+                        cell[features, w] = np.uint64(0)
+                    for k in range(length):
+                        value = lists[first + k]
+                        cell[features, value // WORD] |= np.uint64(1) << np.uint64(value % WORD)
+                counts[1, level] = counts[0, feature]
+                counts[0, feature] = 0
+                for w in range(used):
+                    cut_words[level, w] = cell[feature, w]
+                    cell[feature, w] &= ~cell[features, w] if invert else cell[features, w]
+                    counts[0, feature] += np.int64(count_bits(cell[feature, w]))
+        child = nodes[node, CHILD]
+        if nodes[node, FEATURE] == LEAF:
+            for feature in range(features):
+                if kinds[feature] != NUMERIC:
+                    allowed[child, slots[feature]] = counts[0, feature]
+            for slot in range(numbers):
+                bounds[child, slot], bounds[child, numbers + slot] = ends[0, slot], ends[1, slot]
+            back = True
+        elif not back:
+            stack[waiting], stack[waiting + 1], stack[waiting + 2] = ~node, child + 1, child
+            waiting += 3
+        if back and parent >= 0:
+            feature = nodes[parent, FEATURE]
+            if kinds[feature] == NUMERIC:
+                slot = slots[feature]
+                ends[0, slot], ends[1, slot] = cut_ends[level, 0], cut_ends[level, 1]
+            else:
+                counts[0, feature] = counts[1, level]
+                for w in range((sizes[feature] + WORD - 1) // WORD):
+                    cell[feature, w] = cut_words[level, w]
+            level -= 1
+
+
+@kernel(
+    types.int64(
+        *(code_matrix, code_vector, code_vector, int_vector, int_vector_out),
+        *(word_vector_out, int_vector_out),
+    )
+)
+def count_entries(codes, kinds, order, leaf_starts, last, seen, starts):
+    """Write where the probabilities of each leaf and categorical feature begin, and what it saw.
+
+    Return how many codes have to be listed. `last` is room, one −1 for each value.
+    """
+    entries, listed, cell = np.int64(0), np.int64(0), 0
+    for leaf in range(len(leaf_starts) - 1):
+        for feature in range(len(kinds)):
+            if kinds[feature] == NUMERIC:
+                continue
+            starts[cell] = entries
+            narrow = kinds[feature] == NARROW
+            seen[cell] = np.uint64(0) if narrow else np.uint64(listed)
+            entries += 1
+            for i in range(leaf_starts[leaf], leaf_starts[leaf + 1]):
+                code = codes[order[i], feature]
+                if code >= 0 and last[code] != cell:
+                    last[code] = cell
+                    entries += 1
+                    if narrow:
+                        seen[cell] |= np.uint64(1) << np.uint64(code)
+                    else:
+                        listed += 1
+            cell += 1
+    starts[cell] = entries
+    return listed
+
+
+@kernel(
+    types.void(
+        *(code_matrix, float_matrix, code_vector, float_vector, code_vector, code_vector),
+        *(int_vector, code_matrix, float_matrix, float_matrix, types.float64),
+        *(word_vector, int_vector, code_matrix_out, float_matrix_out, float_vector_out),
+        *(float_matrix_out, code_vector_out, float_vector_out, float_matrix_out),
+    )
+)
+def fill_leaves(
+    codes,
+    numbers,
+    labels,
+    weights,
+    kinds,
+    order,
+    leaf_starts,
+    allowed,
+    bounds,
+    columns,
+    smoothing,
+    seen,
+    starts,
+    room_codes,
+    room_reals,
+    hist,
+    class_probs,
+    entry_codes,
+    entry_probs,
+    normals,
+):
+    """Write the distributions of the leaves.
+
+    Parameters
+    ----------
+    columns : (3, numeric features)
+        Mean and standard deviation of each column, for leaves that know nothing, and the
+        smallest standard deviation allowed.
+    seen, starts : from `count_entries`
+    room_codes, room_reals, hist : as in `grow`; hist is a vector of zeros
+    """
+    classes, width = class_probs.shape[1], numbers.shape[1]
+    cell = 0
+    for leaf in range(len(leaf_starts) - 1):
+        start, stop = leaf_starts[leaf], leaf_starts[leaf + 1]
+        total = 0.0
+        for c in range(classes):
+            class_probs[leaf, c] = smoothing
+        for i in range(start, stop):
+            class_probs[leaf, labels[order[i]]] += weights[order[i]]
+            total += weights[order[i]]
+        for c in range(classes):
+            class_probs[leaf, c] /= total + smoothing * classes
+        for feature in range(len(kinds)):
+            if kinds[feature] == NUMERIC:
+                continue
+            values, total = 0, 0.0
+            for i in range(start, stop):
+                code = codes[order[i], feature]
+                if code >= 0:
+                    if hist[code] == 0.0:
+                        room_codes[ITEMS, values], room_reals[KEYS, values] = code, code
+                        values += 1
+                    hist[code] += weights[order[i]]
+                    total += weights[order[i]]
+            sort_items(room_reals, room_codes, values)
+            cells = allowed[leaf, cell % allowed.shape[1]]
+            whole = total + smoothing * cells
+            # Where nothing is known, all values of the cell are equally likely.
+            at = starts[cell]
+            entry_probs[at] = smoothing / whole if whole > 0.0 else 1.0 / max(1, cells)
+            for k in range(values):
+                code = room_codes[ITEMS, k]
+                entry_probs[at + k + 1] = (hist[code] + smoothing) / whole
+                hist[code] = 0.0
+                if kinds[feature] == WIDE:
+                    entry_codes[np.int64(seen[cell]) + k] = code
+            cell += 1
+        for slot in range(width):
+            total, mean, square = 0.0, 0.0, 0.0
+            for i in range(start, stop):
+                x, weight = numbers[order[i], slot], weights[order[i]]
+                if not math.isnan(x):
+                    # Welford's method
+                    total += weight
+                    step = x - mean
+                    mean += step * (weight / total)
+                    square += weight * step * (x - mean)
+            spread = math.sqrt(square / total) if total > 0.0 else columns[1, slot]
+            mean = mean if total > 0.0 else columns[0, slot]
+            at, low, high = leaf * width + slot, bounds[leaf, slot], bounds[leaf, width + slot]
+            normals[at, 0] = min(max(mean, low), high)
+            normals[at, 1] = max(spread, columns[2, slot], 1.0 / HIGHEST)
+            normals[at, 2], normals[at, 3] = low, high
+
+
+@kernel(types.void(float_matrix_out))
+def measure_heights(normals):
+    """Write the height of each normal: 1 over the integral of e^(−z²/2) over its cell."""
+    half = math.sqrt(0.5)
+    for i in range(len(normals)):
+        mean, spread = normals[i, 0], normals[i, 1]
+        below, above = (mean - normals[i, 2]) / spread, (normals[i, 3] - mean) / spread
+        if below >= 0.0 and above >= 0.0:
+            mass = math.erf(above * half) + math.erf(below * half)
+        else:
+            # The mean lies outside: a difference of tails.
+            near, far = min(below, above), max(below, above)
+            mass = math.erfc(-near * half) - math.erfc(far * half)
+        # A cell may be so narrow, or so far from the mean, that nothing is left of it.
+        normals[i, 4] = min(1.0 / (math.sqrt(2.0 * math.pi) * spread * 0.5 * mass), HIGHEST)

@@ -1,0 +1,501 @@
+"""The generative forest classifier, and a single generative tree."""
+
+from __future__ import annotations
+
+import math
+from numbers import Integral
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from robustq.exceptions import InputError
+from .growing import Options, grow_forest
+from .planting import Features, Sample
+from .sampling import draw
+from robustq.tables import Encoding, Rows, Table
+
+from robustq.families.base import GenerativeClassifier, encode
+from robustq.families.kinds import Kind, Option, Recipe
+from robustq.families.labels import find_classes, read_labels, read_weights
+from robustq.families.parameters import (
+    LARGEST_COUNT,
+    LARGEST_SMOOTHING,
+    is_between,
+    is_count,
+    is_one_of,
+    read_random_state,
+)
+
+from . import foreign
+from .checking import check_forest
+from .document import read_forest, write_forest
+from .model import Forest
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import ArrayLike
+
+    from robustq.arrays import Bools, Floats, Indices
+    from .model import Forest
+
+__all__ = ["KIND", "RECIPE", "GenerativeForestClassifier", "GenerativeTreeClassifier"]
+
+SMALLEST_SD = 1e-9
+
+
+class GenerativeForestClassifier(GenerativeClassifier):
+    """A uniform mixture of generative trees, with the robustness of every prediction.
+
+    A tree grows like one of a random forest, and each of its leaves then holds a
+    distribution p(c) Π p(f_i); the forest is one joint distribution p(c, f), not a vote.
+    Strings, categories, booleans and integers are categories, and a split sends a subset
+    of them to the left. Floats are taken as they are: a split is a threshold, a leaf holds a
+    normal density, truncated to the leaf's cell.
+
+    Parameters
+    ----------
+    n_estimators : int, default 25
+        How many trees there are.
+    criterion : {"gini", "entropy"}, default "gini"
+        What a split should reduce.
+    max_depth : int, None or "auto", default "auto"
+        How deep a tree may grow; None lets it. "auto" is ⌊log₂ rows⌋ − 3, but at least 3: if
+        all leaves were equally deep, they would hold 8 to 16 rows. A leaf has to learn how
+        every feature is distributed, and deeper trees predict worse.
+    min_samples_split : int, default 2
+        A node of fewer rows is not split.
+    min_samples_leaf : int, default 1
+        No split leaves fewer rows on a side.
+    max_features : int, float, "sqrt", "log2" or None, default 1/3
+        How many features are tried at a split: so many, a share of them, or all of
+        them (None). If none of these improves anything, others are tried.
+    purity : float, default 0.99
+        A node with a class of at least this share is not split.
+    bootstrap : bool, default True
+        Whether each tree learns from a bootstrap sample, drawn class by class.
+    smoothing : float, default 1e-6
+        What is added to the counts of the classes and values in a leaf, of the values its
+        path allows; 0 is maximum likelihood, where many rows have probability 0.
+    min_sd : float, default 0.1
+        The smallest standard deviation of a number in a leaf, as a share of that of its column.
+    handle_unknown : {"missing", "error"}, default "missing"
+        What to do with a value never seen in training: take it as missing, and say how many
+        there were in a warning, or raise.
+    categorical, numeric : sequence of str or int, optional
+        Columns, by name or position, whose kind is not to be inferred from their type.
+    n_jobs : int, optional
+        How many threads to use; all cores by default. The result is the same for any number.
+    random_state : int or RandomState, optional
+
+    Attributes
+    ----------
+    classes_ : ndarray
+        The labels, sorted.
+    model_ : Forest
+        The trees, as flat arrays.
+    encoding_ : Encoding
+        How the columns are understood.
+
+    Notes
+    -----
+    Missing values when learning: a row without a value for the feature of a split goes to the side
+    that got more weight; in a leaf, what is missing is not counted, and a leaf that never saw a
+    value of a feature takes all that its path allows as equally likely (of numbers, the mean and
+    standard deviation of the column). So every leaf sums to one. When predicting, missing
+    features are summed out exactly.
+
+    Whole-number weights count as repeated rows. With others, a bootstrap sample has as many
+    rows as the data, drawn in proportion to the weights.
+
+    Examples
+    --------
+    >>> X = [["sunny", 22.5], ["rainy", 8.0], ["sunny", 25.0], ["rainy", 21.5]] * 5
+    >>> y = ["out", "in", "out", "in"] * 5
+    >>> model = GenerativeForestClassifier(n_estimators=5, random_state=0).fit(X, y)
+    >>> model.predict([["sunny", 24.0]]).tolist()
+    ['out']
+    >>> model.robustness([["sunny", 24.0], ["rainy", None]], "epsilon").tolist()
+    [1.0, 1.0]
+    """
+
+    def __init__(
+        self,
+        n_estimators: int = 25,
+        *,
+        criterion: Literal["gini", "entropy"] = "gini",
+        max_depth: int | Literal["auto"] | None = "auto",
+        min_samples_split: int = 2,
+        min_samples_leaf: int = 1,
+        max_features: float | str | None = 1 / 3,
+        purity: float = 0.99,
+        bootstrap: bool = True,
+        smoothing: float = 1e-6,
+        min_sd: float = 0.1,
+        handle_unknown: str = "missing",
+        categorical: Sequence[str | int] | None = None,
+        numeric: Sequence[str | int] | None = None,
+        n_jobs: int | None = None,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.n_estimators = n_estimators
+        self.criterion = criterion
+        self.max_depth = max_depth
+        self.min_samples_split = min_samples_split
+        self.min_samples_leaf = min_samples_leaf
+        self.max_features = max_features
+        self.purity = purity
+        self.bootstrap = bootstrap
+        self.smoothing = smoothing
+        self.min_sd = min_sd
+        self.handle_unknown = handle_unknown
+        self.categorical = categorical
+        self.numeric = numeric
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def fit(
+        self, X: Any, y: Any, sample_weight: ArrayLike | None = None
+    ) -> GenerativeForestClassifier:
+        """Learn from rows and their labels.
+
+        Parameters
+        ----------
+        X : frame or array of shape (rows, features)
+        y : sequence of labels
+        sample_weight : array_like of shape (rows,), optional
+
+        Returns
+        -------
+        GenerativeForestClassifier
+            The classifier itself.
+        """
+        self._check_parameters()
+        table = Table.read(X)
+        classes, labels = find_classes(read_labels(y, table.rows))
+        weights = read_weights(sample_weight, table.rows)
+        encoding = self._learn_encoding(table, weights, bins=None)
+        rows = encode(encoding, table, self._threads())
+        sample = Sample.of(rows, labels, weights, len(classes))
+        seeds = np.random.SeedSequence(_seed_of(self.random_state)).spawn(int(self.n_estimators))
+        model = grow_forest(
+            sample,
+            self._features(encoding),
+            self._options(table.width, sample),
+            seeds,
+            self._threads(),
+        )
+        self._note_training(table.rows)
+        self._set_model(model, encoding, classes)
+        return self
+
+    @classmethod
+    def from_sklearn(
+        cls, forest: Any, X: Any, y: Any, sample_weight: ArrayLike | None = None, **parameters: Any
+    ) -> GenerativeForestClassifier:
+        """Return a generative forest with the trees of a fitted scikit-learn forest.
+
+        Weights and leaves are estimated on the rows given, which every tree sees all of. Splits
+        that no row passes one way are dropped. A row ends in the same leaf as in scikit-learn.
+
+        Parameters
+        ----------
+        forest : RandomForestClassifier, ExtraTreesClassifier, or a single tree
+            Fitted, on numbers; integers are categories here, and a threshold splits them in two
+            sets.
+        X : frame or array of shape (rows, features)
+        y : sequence of labels
+        sample_weight : array_like of shape (rows,), optional
+        **parameters
+            Of this class: smoothing, min_sd, handle_unknown, categorical, numeric, n_jobs.
+
+        Returns
+        -------
+        GenerativeForestClassifier
+        """
+        trees, classes = foreign.read(forest)
+        classifier = cls(**parameters)
+        classifier._set_tree_count(len(trees))
+        classifier._check_parameters()
+        table = foreign.arrange(forest, Table.read(X))
+        weights = read_weights(sample_weight, table.rows)
+        labels = foreign.locate(read_labels(y, table.rows), classes)
+        encoding = classifier._learn_encoding(table, weights, bins=None)
+        model = foreign.convert(
+            trees,
+            table,
+            encode(encoding, table, classifier._threads()),
+            labels,
+            weights,
+            encoding,
+            len(classes),
+            classifier._features(encoding),
+        )
+        classifier._note_training(table.rows)
+        classifier._set_model(model, encoding, classes)
+        return classifier
+
+    def log_likelihood(self, X: Any) -> Floats:
+        """Return log p(f) for each row: how usual it is, whatever its class.
+
+        Parameters
+        ----------
+        X : frame or array of shape (rows, features)
+
+        Returns
+        -------
+        ndarray of shape (rows,)
+            Low for outliers; −∞ for rows that the model holds impossible.
+        """
+        return self._map(X, lambda rows: np.logaddexp.reduce(self._log_joint(rows), axis=1))
+
+    def sample(
+        self, n: int = 1, random_state: int | np.random.RandomState | None = None
+    ) -> tuple[Any, np.ndarray[Any, Any]]:
+        """Draw rows and labels from the joint distribution.
+
+        Parameters
+        ----------
+        n : int, default 1
+        random_state : int or RandomState, optional
+
+        Returns
+        -------
+        X : pyarrow.Table or ndarray
+            A table where the columns have names, an array where they have not.
+        y : ndarray of shape (n,)
+        """
+        self._require_fitted()
+        if not is_count(n, 1):
+            msg = f"n must be a whole number from 1 to {LARGEST_COUNT}, got {n!r}"
+            raise InputError(msg)
+        rng = np.random.default_rng(_seed_of(random_state))
+        rows, labels = draw(self.model_, int(n), rng)
+        return self.encoding_.decode(rows), self.classes_[labels]
+
+    def _threads(self) -> int | None:
+        return int(self.n_jobs) if is_count(self.n_jobs, 1) and self.n_jobs is not None else None
+
+    # Parameters
+
+    def _set_tree_count(self, trees: int) -> None:
+        self.n_estimators = trees
+
+    def _features(self, encoding: Encoding) -> Features:
+        return Features(encoding.sizes, encoding.numeric, float(self.smoothing), float(self.min_sd))
+
+    def _options(self, width: int, sample: Sample) -> Options:
+        return Options(
+            max_features=self._count_features(width),
+            max_depth=self._limit_depth(sample),
+            min_samples_split=float(self.min_samples_split),
+            min_samples_leaf=float(self.min_samples_leaf),
+            purity=float(self.purity),
+            entropy=self.criterion == "entropy",
+            bootstrap=bool(self.bootstrap),
+        )
+
+    def _limit_depth(self, sample: Sample) -> int:
+        if self.max_depth is None:
+            return LARGEST_COUNT
+        if self.max_depth == "auto":
+            return max(3, math.floor(math.log2(sample.repeats.sum())) - 3)
+        return int(self.max_depth)
+
+    def _count_features(self, width: int) -> int:
+        most = self.max_features
+        if most is None:
+            return width
+        if most == "sqrt":
+            return max(1, math.isqrt(width))
+        if most == "log2":
+            return max(1, int(math.log2(width)))
+        if isinstance(most, Integral):
+            return min(width, int(most))
+        # A third of 9 features is 3, though 9 · (1/3) may fall short of it by rounding.
+        return max(1, math.floor(float(most) * width + 1e-9))
+
+    def _check_parameters(self) -> None:
+        self._require(
+            "n_estimators", is_count(self.n_estimators, 1), "a whole number of at least 1"
+        )
+        self._require(
+            "criterion", is_one_of(self.criterion, "gini", "entropy"), '"gini" or "entropy"'
+        )
+        self._require(
+            "max_depth",
+            self.max_depth is None
+            or is_one_of(self.max_depth, "auto")
+            or is_count(self.max_depth, 0),
+            'at least 0, None or "auto"',
+        )
+        self._require("min_samples_split", is_count(self.min_samples_split, 1), "at least 1")
+        self._require("min_samples_leaf", is_count(self.min_samples_leaf, 1), "at least 1")
+        self._require(
+            "max_features",
+            _is_share_of_features(self.max_features),
+            'a count of at least 1, a share in (0, 1], "sqrt", "log2" or None',
+        )
+        self._require("purity", is_between(self.purity, 0.0, 1.0), "a share in (0, 1]")
+        self._require(
+            "smoothing",
+            is_between(self.smoothing, 0.0, LARGEST_SMOOTHING, low_included=True),
+            f"a number from 0 to {LARGEST_SMOOTHING:g}",
+        )
+        self._require(
+            "min_sd",
+            is_between(self.min_sd, 0.0, 1e9) and self.min_sd >= SMALLEST_SD,
+            f"a number of at least {SMALLEST_SD:g}",
+        )
+        self._require(
+            "n_jobs",
+            self.n_jobs is None or is_count(self.n_jobs, 1) or is_count(self.n_jobs, -1, -1),
+            "at least 1, or −1 or None for all cores",
+        )
+        self._require(
+            "handle_unknown",
+            is_one_of(self.handle_unknown, "missing", "error"),
+            '"missing" or "error"',
+        )
+        self._require("bootstrap", isinstance(self.bootstrap, (bool, np.bool_)), "True or False")
+
+    def _require(self, name: str, valid: bool, allowed: str) -> None:
+        if not valid:
+            msg = f"{name} must be {allowed}, got {getattr(self, name)!r}"
+            raise InputError(msg)
+
+    def _suit(self, model: Forest) -> None:
+        self._set_tree_count(model.trees)
+
+
+class GenerativeTreeClassifier(GenerativeForestClassifier):
+    """A single generative tree: a forest of one, grown on all rows and features.
+
+    Parameters
+    ----------
+    criterion, max_depth, min_samples_split, min_samples_leaf, max_features, purity, smoothing, \
+min_sd, handle_unknown, categorical, numeric, random_state
+        As in `GenerativeForestClassifier`; by default all features are tried at a split.
+
+    Examples
+    --------
+    >>> tree = GenerativeTreeClassifier().fit([["a"], ["b"], ["b"]], [0, 1, 1])
+    >>> tree.predict([["b"]]).tolist()
+    [1]
+    """
+
+    def __init__(
+        self,
+        *,
+        criterion: Literal["gini", "entropy"] = "gini",
+        max_depth: int | Literal["auto"] | None = "auto",
+        min_samples_split: int = 2,
+        min_samples_leaf: int = 1,
+        max_features: float | str | None = None,
+        purity: float = 0.99,
+        smoothing: float = 1e-6,
+        min_sd: float = 0.1,
+        handle_unknown: str = "missing",
+        categorical: Sequence[str | int] | None = None,
+        numeric: Sequence[str | int] | None = None,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        super().__init__(
+            n_estimators=1,
+            criterion=criterion,
+            max_depth=max_depth,
+            min_samples_split=min_samples_split,
+            min_samples_leaf=min_samples_leaf,
+            max_features=max_features,
+            purity=purity,
+            bootstrap=False,
+            smoothing=smoothing,
+            min_sd=min_sd,
+            handle_unknown=handle_unknown,
+            categorical=categorical,
+            numeric=numeric,
+            random_state=random_state,
+        )
+
+    def _set_tree_count(self, trees: int) -> None:
+        if trees != 1:
+            msg = f"a GenerativeTreeClassifier has one tree, and the model given has {trees}"
+            raise InputError(msg)
+
+
+def _seed_of(random_state: Any) -> int:
+    return int(read_random_state(random_state).randint(2**31))
+
+
+def _is_share_of_features(value: Any) -> bool:
+    if value is None or is_one_of(value, "sqrt", "log2"):
+        return True
+    return is_count(value, 1) if isinstance(value, Integral) else is_between(value, 0.0, 1.0)
+
+
+# Files
+
+
+ARRAYS: dict[str, Any] = {
+    "roots": np.int32,
+    "nodes": np.int32,
+    "lists": np.int32,
+    "weights": np.float64,
+    "rows": np.float64,
+    "class_probs": np.float64,
+    "seen": np.uint64,
+    "starts": np.int32,
+    "entry_codes": np.int32,
+    "entry_probs": np.float64,
+    "normals": np.float64,
+}
+
+
+def _unpack(model: Forest) -> dict[str, np.ndarray[Any, Any]]:
+    return {name: getattr(model, name) for name in ARRAYS}
+
+
+def _pack(arrays: dict[str, np.ndarray[Any, Any]], encoding: Encoding, classes: int) -> Forest:
+    if "rows" not in arrays:
+        arrays = {**arrays, "rows": np.full(len(arrays["nodes"]), np.nan)}
+    model = Forest(encoding.sizes, encoding.numeric, **arrays)
+    check_forest(model, classes)
+    return model
+
+
+def _describe(classifier: Any) -> list[tuple[str, str]]:
+    model = classifier.model_
+    facts = f"{len(model.nodes):,} nodes, {model.leaves:,} leaves, depth {model.depth}"
+    return [("trees", f"{model.trees:,} with {facts}")]
+
+
+KIND = Kind(
+    "generative_forest",
+    arrays=ARRAYS,
+    unpack=_unpack,
+    pack=_pack,
+    write=write_forest,
+    read=read_forest,
+    estimators=(GenerativeForestClassifier, GenerativeTreeClassifier),
+    optional=("rows",),
+    renamed={"shares": "weights"},
+)
+
+RECIPE = Recipe(
+    "gef",
+    aliases=("forest", "generative_forest"),
+    title="generative forest",
+    estimator=GenerativeForestClassifier,
+    options={
+        "smoothing": Option("smoothing"),
+        "trees": Option("n_estimators"),
+        "max_depth": Option("max_depth"),
+    },
+    paper=lambda plan: {
+        "n_estimators": plan.trees,
+        "smoothing": plan.leaf_smoothing,
+        "max_depth": plan.max_depth,
+        "n_jobs": 1,
+    },
+    describe=_describe,
+)

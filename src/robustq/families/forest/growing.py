@@ -1,0 +1,139 @@
+"""Growing generative trees, as a random forest grows its trees."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from robustq.blocks import for_each_block
+
+from .model import FEATURE, FIRST, LENGTH, Forest, split_kinds
+from robustq.memory import require_memory
+from .planting import Features, Room, Sample, Structure, Tree, assemble, plant
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from robustq.arrays import Codes, Floats
+    from robustq.tables import Rows
+
+__all__ = ["Options", "grow_forest"]
+
+
+@dataclass(frozen=True)
+class Options:
+    """How trees grow; see `GenerativeForestClassifier`."""
+
+    max_features: int
+    max_depth: int
+    min_samples_split: float
+    min_samples_leaf: float
+    purity: float
+    entropy: bool
+    bootstrap: bool
+
+
+class Ranks(NamedTuple):
+    """The sample as `grow` reads it: codes, with the numbers as ranks among `values`."""
+
+    codes: Codes
+    sizes: Codes
+    values: list[Floats]
+
+
+def grow_forest(
+    sample: Sample,
+    features: Features,
+    options: Options,
+    seeds: Sequence[np.random.SeedSequence],
+    threads: int | None,
+) -> Forest:
+    """Return a forest with one tree for each seed, the same for any number of threads."""
+    ranks = _rank(sample.rows, features)
+    require_memory(
+        8 * sample.classes * int(ranks.sizes.max(initial=1)),
+        f"counting {sample.classes:,} classes",
+        "is the target a number rather than a class?",
+    )
+    trees: list[Tree | None] = [None] * len(seeds)
+
+    def work(block: slice) -> None:
+        for index in range(block.start, block.stop):
+            rng = np.random.default_rng(seeds[index])
+            own = sample.resample(rng) if options.bootstrap else sample
+            structure = _grow(own, ranks, features, options, int(rng.integers(2**62)))
+            trees[index] = plant(structure, own, features, len(seeds))
+
+    for_each_block(work, len(seeds), 1, threads)
+    return assemble(trees, features)
+
+
+def _rank(rows: Rows, features: Features) -> Ranks:
+    """Replace numbers by their ranks."""
+    codes = np.ascontiguousarray(rows.codes)
+    sizes = np.array(features.sizes, dtype=np.int32)
+    values = []
+    if features.numeric:
+        codes = codes.copy()
+    for slot, feature in enumerate(features.numeric):
+        numbers = rows.numbers[:, slot]
+        found, positions = np.unique(numbers, return_inverse=True)
+        missing = np.isnan(numbers)
+        codes[:, feature] = np.where(missing, -1, positions)
+        values.append(found)
+        sizes[feature] = len(found)
+    return Ranks(codes, sizes, values)
+
+
+def _grow(
+    sample: Sample, ranks: Ranks, features: Features, options: Options, seed: int
+) -> Structure:
+    from . import _growing_kernels  # noqa: PLC0415 (numba is imported when it is needed)
+
+    rows = int(np.count_nonzero(sample.weights))
+    # Memory that is asked for and never written to costs nothing.
+    nodes = np.empty((2 * rows, 4), dtype=np.int32)
+    leaf_starts, used = np.empty(rows + 1, dtype=np.int64), np.empty(3, dtype=np.int64)
+    stack = np.empty((rows + 1, 4), dtype=np.int64)
+    capacity = 16 * rows
+    while True:
+        room = Room.of(int(ranks.sizes.max(initial=1)), sample.classes)
+        order = np.flatnonzero(sample.weights).astype(np.int32)
+        lists = np.empty(capacity, dtype=np.int32)
+        full = _growing_kernels.grow(
+            ranks.codes,
+            split_kinds(features.sizes, features.numeric),
+            sample.labels,
+            sample.weights,
+            sample.repeats,
+            np.array(
+                [options.max_features, options.max_depth, options.entropy, seed], dtype=np.int64
+            ),
+            np.array([options.min_samples_split, options.min_samples_leaf, options.purity]),
+            order,
+            nodes,
+            lists,
+            leaf_starts,
+            used,
+            *room,
+            np.arange(ranks.codes.shape[1]),
+            stack,
+        )
+        if not full:
+            break
+        capacity *= 4
+    nodes = nodes[: used[0]].copy()
+    _set_thresholds(nodes, features, ranks.values)
+    return Structure(nodes, lists[: used[1]].copy(), order, leaf_starts[: used[2] + 1].copy())
+
+
+def _set_thresholds(nodes: Codes, features: Features, values: list[Floats]) -> None:
+    """Replace the ranks on both sides of a cut by the number midway between them."""
+    thresholds = nodes.view(np.float64)
+    for feature, numbers in zip(features.numeric, values, strict=True):
+        here = np.flatnonzero(nodes[:, FEATURE] == feature)
+        low, high = numbers[nodes[here, FIRST]], numbers[nodes[here, LENGTH]]
+        middle = low + 0.5 * (high - low)
+        thresholds[here, 1] = np.where(middle < high, middle, low)

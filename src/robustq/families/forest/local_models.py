@@ -1,0 +1,131 @@
+"""The local mass functions of a forest: its uniform root, the weights of its inner nodes, and leaves.
+
+They are numbered: 0 is the root, 1 + node the weights below a node, then come the class leaves, and
+for each leaf its features.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from robustq.arrays import Bools, Floats, Indices
+
+    from .model import Forest
+
+__all__ = ["PARTS", "ForestLocals"]
+
+PARTS = ("root", "weights", "leaf_classes", "leaf_features")
+ROOT, WEIGHTS, CLASSES, FEATURES = range(4)
+SPLIT, CHILD = range(2)  # columns of the nodes
+
+
+class ForestLocals:
+    """A view on the probabilities of a forest; leaves stay compressed."""
+
+    parts = PARTS
+    on_classes = (CLASSES,)
+
+    def __init__(self, forest: Forest) -> None:
+        self._forest = forest
+        # Where the numbers of each part begin.
+        nodes, leaves = len(forest.nodes), forest.leaves
+        self._starts = np.array([0, 1, 1 + nodes, 1 + nodes + leaves])
+        self._width = len(forest.sizes)
+
+    @property
+    def wide(self) -> tuple[int, ...]:
+        """The parts that weigh more than two children."""
+        return (ROOT,) if self._forest.trees > 2 else ()
+
+    @property
+    def counted(self) -> Bools:
+        """For each part, whether rows were counted there."""
+        known = not np.isnan(self._forest.rows).any()
+        return np.array([False, known, known, known])
+
+    def part(self, local: Indices) -> Indices:
+        """Return the part of each."""
+        return np.searchsorted(self._starts, local, side="right") - 1
+
+    def feature(self, local: Indices) -> Indices:
+        """Return the feature each speaks of, or splits."""
+        part, at = self._locate(local)
+        feature = np.full(len(local), -1, dtype=np.int64)
+        inner, leaf = part == WEIGHTS, part == FEATURES
+        feature[inner] = self._forest.nodes[at[inner], SPLIT]
+        feature[leaf] = at[leaf] % self._width
+        return feature
+
+    def outcomes(self, local: Indices) -> Indices:
+        """Return how many outcomes each has: of a leaf's feature, what its path allows."""
+        forest = self._forest
+        part, at = self._locate(local)
+        outcomes = np.full(len(local), 2, dtype=np.int64)
+        outcomes[part == ROOT] = forest.trees
+        outcomes[part == CLASSES] = forest.class_probs.shape[1]
+        leaf = part == FEATURES
+        where, feature = np.divmod(at[leaf], self._width)
+        outcomes[leaf] = forest.allowed[where, forest.slots[feature]]
+        return outcomes
+
+    def rows(self, local: Indices) -> Floats:
+        """Return the weight of the training rows at the node or leaf of each."""
+        forest = self._forest
+        part, at = self._locate(local)
+        node = np.zeros(len(local), dtype=np.int64)
+        node[part == WEIGHTS] = at[part == WEIGHTS]
+        node[part == CLASSES] = forest.leaf_nodes[at[part == CLASSES]]
+        leaf = part == FEATURES
+        node[leaf] = forest.leaf_nodes[at[leaf] // self._width]
+        # The root is uniform: nothing was counted for it.
+        return np.where(part == ROOT, np.nan, forest.rows[node])
+
+    def expand(self, local: Indices) -> Floats:
+        """Return whole mass functions, all with the same number of outcomes."""
+        forest = self._forest
+        part, at = self._locate(local)
+        if len(local) and np.all(part == CLASSES):
+            return forest.class_probs[at]
+        if len(local) and np.all(part == WEIGHTS):
+            left = forest.nodes[at, CHILD]
+            return np.stack([forest.weights[left], forest.weights[left + 1]], axis=1)
+        if len(local) and np.all(part == ROOT):
+            return np.full((len(local), forest.trees), 1.0 / forest.trees)
+        return self._expand_each(local, part)
+
+    def _expand_each(self, local: Indices, part: Indices) -> Floats:
+        outcomes = self.outcomes(local)
+        found = np.empty((len(local), int(outcomes[0]) if len(local) else 0))
+        for kind in (ROOT, WEIGHTS, CLASSES):
+            if (part == kind).any():
+                found[part == kind] = self.expand(local[part == kind])
+        distinct, where = np.unique(local[part == FEATURES], return_inverse=True)
+        if len(distinct):
+            found[part == FEATURES] = np.stack([self._expand_leaf(one) for one in distinct])[where]
+        return found
+
+    def _expand_leaf(self, local: int) -> Floats:
+        leaf, feature = divmod(int(local - self._starts[FEATURES]), self._width)
+        allowed = self._allowed(leaf, feature)
+        return np.array([self._forest.probability(leaf, feature, int(code)) for code in allowed])
+
+    def _allowed(self, leaf: int, feature: int) -> Indices:
+        from .cells import allowed_values  # noqa: PLC0415 (it knows forests)
+
+        return allowed_values(self._forest, leaf, feature)
+
+    def position(self, local: Indices, slot: Indices) -> Indices:
+        """Return where values of features stand among the outcomes of their leaves."""
+        found = np.empty(len(local), dtype=np.intp)
+        for i, (one, code) in enumerate(zip(local.tolist(), slot.tolist(), strict=True)):
+            leaf, feature = divmod(one - int(self._starts[FEATURES]), self._width)
+            found[i] = np.searchsorted(self._allowed(leaf, feature), code)
+        return found
+
+    def _locate(self, local: Indices) -> tuple[Indices, Indices]:
+        """Return the part of each, and its position there."""
+        part = self.part(local)
+        return part, local - self._starts[part]

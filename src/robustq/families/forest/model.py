@@ -1,0 +1,431 @@
+"""The generative forest: a uniform mixture of trees whose leaves hold p(c) Π p(f_i).
+
+An inner node is a sum node: it has one weight for each of its two children. A leaf puts mass only
+on the values its path allows, its *cell*; so complete evidence f has mass in one leaf of each
+tree only, the one that f falls into.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from robustq.core.engine import Reading
+from robustq.core.evidence import Evidence, split_evidence
+from robustq.core.frequency import by_frequency
+from robustq.core.keeping import Keeper
+from robustq.core.mixtures import Mixtures, MixtureTables
+from robustq.core.scale import LOG_STEP, STEP
+
+from .local_models import PARTS, ForestLocals
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from robustq.arrays import Codes, Floats, Indices
+    from robustq.tables import Rows
+
+__all__ = [
+    "CHILD",
+    "FARTHEST",
+    "FEATURE",
+    "HIGHEST",
+    "LEAF",
+    "NARROW",
+    "NARROW_SIZE",
+    "NORMAL",
+    "NUMERIC",
+    "WIDE",
+    "Arrays",
+    "Forest",
+    "Trace",
+]
+
+# The columns of `nodes`. The last two are 64 bits together: a set of values, a threshold, or a
+# list of values (where it begins, and how long it is).
+FEATURE, CHILD, FIRST, LENGTH = range(4)
+LEAF = -1
+
+# How a feature is split: up to 64 values by a set, more by a list, numbers by a threshold.
+NARROW, WIDE, NUMERIC = range(3)
+NARROW_SIZE = 64
+
+FARTHEST = -1e9  # a density whose logarithm is below this is 0: scales are 32 bits
+
+HIGHEST = 1e300  # what a density is cut off at
+
+NORMAL = ("mean", "sd", "low", "high", "height")
+
+
+class Arrays(NamedTuple):
+    """A forest as kernels read it; see `Forest`."""
+
+    nodes: Codes
+    sets: NDArray[np.uint64]
+    thresholds: Floats
+    lists: Codes
+    kinds: Codes
+    slots: Codes
+    roots: Codes
+    reach: Floats
+    reach_scale: Codes
+    seen: NDArray[np.uint64]
+    starts: Codes
+    entry_codes: Codes
+    entry_probs: Floats
+    normals: Floats
+
+    @property
+    def routes(self) -> tuple[Any, ...]:
+        """What routes rows."""
+        return self[:7]
+
+    @property
+    def contents(self) -> tuple[Any, ...]:
+        """What leaves hold."""
+        return self[9:]
+
+
+class Trace(NamedTuple):
+    """Where complete rows end, (rows, trees).
+
+    Attributes
+    ----------
+    nodes : ndarray
+        The node of the leaf.
+    mass, scale : ndarray
+        Π p(f_i) at the leaf, as mantissa and scale.
+    """
+
+    nodes: Codes
+    mass: Floats
+    scale: Codes
+
+
+@dataclass(frozen=True, eq=False)
+class Forest:
+    """The parameters of the model, as flat arrays over the nodes and leaves of all trees.
+
+    Attributes
+    ----------
+    sizes : tuple of int
+        How many categories each feature has; ignored for numeric features.
+    numeric : tuple of int
+        Which features are numbers.
+    roots : ndarray of shape (trees + 1,)
+        The first node of each tree, and the end.
+    nodes : ndarray of shape (nodes, 4)
+        The feature that is split and the left child, next to which stands the right one; then the
+        split: a set of values that go left (bits), the position and length of a list of
+        values (that go right, or left if ~length is given), or a threshold. At a leaf, −1 and
+        the number of the leaf.
+    lists : ndarray
+        The lists of values, each sorted.
+    weights : ndarray of shape (nodes,)
+        The weight of each node among the children of its parent.
+    rows : ndarray of shape (nodes,)
+        The weight of the training rows at each node; NaN where nothing was counted.
+    class_probs : ndarray of shape (leaves, classes)
+    seen : ndarray of uint64
+        For each leaf and categorical feature, the set of the values that have a probability of
+        their own; or, of a feature with more than 64 categories, where they begin in `entry_codes`.
+    starts : ndarray
+        For each leaf and categorical feature, where its probabilities begin; and the end.
+    entry_probs : ndarray
+        The probability of every other value in the cell, and then those of the values seen.
+    entry_codes : ndarray
+        The values seen of features with more than 64 categories, sorted.
+    normals : ndarray of shape (leaves · numeric features, 5)
+        Mean, standard deviation, the ends of the cell, and the height: 1 / ∫ e^(−z²/2).
+    """
+
+    sizes: tuple[int, ...]
+    numeric: tuple[int, ...]
+    roots: Codes
+    nodes: Codes
+    lists: Codes
+    weights: Floats
+    rows: Floats
+    class_probs: Floats
+    seen: NDArray[np.uint64]
+    starts: Codes
+    entry_codes: Codes
+    entry_probs: Floats
+    normals: Floats
+
+    default_parts: ClassVar[tuple[str, ...]] = ("weights",)
+
+    def __post_init__(self) -> None:
+        for value in vars(self).values():
+            if isinstance(value, np.ndarray):
+                value.setflags(write=False)
+
+    @property
+    def trees(self) -> int:
+        """The number of trees."""
+        return len(self.roots) - 1
+
+    @property
+    def leaves(self) -> int:
+        """The number of leaves."""
+        return len(self.class_probs)
+
+    @cached_property
+    def categorical(self) -> tuple[int, ...]:
+        """Which features are categories."""
+        return tuple(i for i in range(len(self.sizes)) if i not in self.numeric)
+
+    @cached_property
+    def kinds(self) -> Codes:
+        """How each feature is split."""
+        return split_kinds(self.sizes, self.numeric)
+
+    @cached_property
+    def is_narrow(self) -> bool:
+        """Whether every feature is split by sets."""
+        return bool(np.all(self.kinds == NARROW))
+
+    @cached_property
+    def slots(self) -> Codes:
+        """The position of each feature among those of its kind, numbers or categories."""
+        return number_slots(self.kinds)
+
+    @cached_property
+    def parents(self) -> Codes:
+        """The parent of each node, −1 for a root."""
+        return _freeze(find_parents(self.nodes))
+
+    @cached_property
+    def leaf_nodes(self) -> Indices:
+        """The node of each leaf."""
+        nodes = np.flatnonzero(self.nodes[:, FEATURE] == LEAF)
+        order = np.empty(len(nodes), dtype=np.intp)
+        order[self.nodes[nodes, CHILD]] = nodes
+        return order
+
+    @cached_property
+    def arrays(self) -> Arrays:
+        """What kernels read."""
+        from . import _route_kernels  # noqa: PLC0415 (numba is imported when it is needed)
+
+        reach, reach_scale = np.empty(self.leaves), np.empty(self.leaves, dtype=np.int32)
+        room = np.empty(len(self.nodes)), np.empty(len(self.nodes), dtype=np.int64)
+        _route_kernels.multiply_weights(
+            self.nodes, self.weights, self.roots, *room, reach, reach_scale
+        )
+        return Arrays(
+            self.nodes,
+            self.nodes.view(np.uint64),
+            self.nodes.view(np.float64),
+            self.lists,
+            _freeze(self.kinds),
+            _freeze(self.slots),
+            self.roots,
+            _freeze(reach),
+            _freeze(reach_scale),
+            self.seen,
+            self.starts,
+            self.entry_codes,
+            self.entry_probs,
+            self.normals,
+        )
+
+    @cached_property
+    def depth(self) -> int:
+        """The length of the longest path."""
+        return measure_depth(self.parents)
+
+    @cached_property
+    def prior(self) -> Floats:
+        """p(c), the mean over the trees."""
+        mass = np.ldexp(self.arrays.reach, STEP * self.arrays.reach_scale)
+        return mass @ self.class_probs / self.trees
+
+    @cached_property
+    def by_frequency(self) -> Indices:
+        """The positions of the classes, the most frequent one first."""
+        return by_frequency(self.prior)
+
+    @cached_property
+    def locals(self) -> ForestLocals:
+        """The local mass functions."""
+        return ForestLocals(self)
+
+    @property
+    def has_numbers(self) -> bool:
+        """Whether a feature has a density."""
+        return bool(self.numeric)
+
+    @cached_property
+    def allowed(self) -> Codes:
+        """How many values each leaf allows, (leaves, categorical features)."""
+        from .planting import count_allowed  # noqa: PLC0415 (it makes forests)
+
+        return _freeze(count_allowed(self))
+
+    @cached_property
+    def _keeper(self) -> Keeper:
+        return Keeper()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self.__dataclass_fields__}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.__post_init__()
+
+    def log_joint(self, rows: Rows) -> Floats:
+        """Return log p(c, f), (rows, classes); missing features are summed out."""
+        return self._read(rows)[0]
+
+    def read(self, rows: Rows) -> Reading:
+        """Return log p(c, f), and complete rows as mixtures."""
+        joint, complete, ends = self._read(rows)
+        mixtures = Mixtures(
+            self._mixture_tables, *ends, factors=rows.codes.shape[1], kept=self._keeper
+        )
+        return Reading(joint, [(complete, mixtures)] if len(complete) else [])
+
+    def _read(self, rows: Rows) -> tuple[Floats, Indices, Trace]:
+        """Return log p(c, f), which rows are complete, and where those end."""
+        complete = is_complete(rows)
+        if complete.all():
+            ends = self.trace(rows)
+            return self.mix(ends), np.arange(len(rows)), ends
+        out = np.empty((len(rows), self.class_probs.shape[1]))
+        ends = self.trace(rows[complete])
+        out[complete] = self.mix(ends)
+        out[~complete] = self.sum_out(rows[~complete])
+        return out, np.flatnonzero(complete), ends
+
+    @cached_property
+    def _mixture_tables(self) -> MixtureTables:
+        return MixtureTables(
+            self.nodes,
+            self.weights,
+            self.parents,
+            None if np.isnan(self.rows).any() else self.rows,
+            self.arrays.reach,
+            self.arrays.reach_scale,
+            self.class_probs,
+            self.depth,
+            PARTS.index("weights"),
+        )
+
+    def trace(self, rows: Rows) -> Trace:
+        """Return where complete rows end, and how likely they are there."""
+        from . import _route_kernels  # noqa: PLC0415 (numba is imported when it is needed)
+
+        shape = (len(rows), self.trees)
+        ends = Trace(
+            np.empty(shape, dtype=np.int32), np.empty(shape), np.empty(shape, dtype=np.int32)
+        )
+        codes, numbers = _contiguous(rows)
+        lanes = np.empty(_route_kernels.LANES, dtype=np.int64)
+        a = self.arrays
+        _route_kernels.route(self.is_narrow, *a.routes, codes, numbers, lanes, ends.nodes)
+        _route_kernels.weigh(
+            self.is_narrow, a.nodes, a.kinds, a.slots, *a.contents, codes, numbers, *ends
+        )
+        return ends
+
+    def mix(self, ends: Trace) -> Floats:
+        """Return log p(c, f), (rows, classes), of complete rows."""
+        from . import _route_kernels  # noqa: PLC0415 (numba is imported when it is needed)
+
+        out = np.zeros((len(ends.nodes), self.class_probs.shape[1]))
+        a = self.arrays
+        _route_kernels.mix(a.nodes, a.reach, a.reach_scale, self.class_probs, *ends, out)
+        return out
+
+    def sum_out(self, rows: Rows) -> Floats:
+        """Return log p(c, f), (rows, classes), of rows with any evidence."""
+        from . import _route_kernels  # noqa: PLC0415 (numba is imported when it is needed)
+
+        out = np.zeros((len(rows), self.class_probs.shape[1]))
+        stack = np.empty(self.depth + 2, dtype=np.int64)
+        _route_kernels.sum_out(*self.arrays, self.class_probs, stack, *_contiguous(rows), out)
+        return out
+
+    def reach(self, rows: Rows) -> Iterator[tuple[slice, Evidence]]:
+        """Yield what rows with any evidence reach, in blocks that fit into memory."""
+        from . import _route_kernels  # noqa: PLC0415 (numba is imported when it is needed)
+
+        codes, numbers = _contiguous(rows)
+        counts = np.empty(len(rows), dtype=np.int64)
+        room = np.empty(self.depth + 2, dtype=np.int64), np.empty(self.depth + 2, dtype=np.int64)
+        a = self.arrays
+        _route_kernels.count_reached(*a.routes, room[0], codes, numbers, counts)
+        for block in split_evidence(counts):
+            starts = np.concatenate([[0], np.cumsum(counts[block])])
+            evidence = Evidence.empty(starts)
+            _route_kernels.reach(
+                *(*a.routes, *a.contents, self.weights, self.leaves, *room),
+                *(codes[block], numbers[block], *evidence),
+            )
+            yield block, evidence
+
+    # One leaf, one value: what kernels do for many at once.
+
+    def probability(self, leaf: int, feature: int, code: int) -> float:
+        """Return the probability of a category at a leaf, within its cell."""
+        cell = leaf * len(self.categorical) + int(self.slots[feature])
+        seen, start = int(self.seen[cell]), int(self.starts[cell])
+        if self.kinds[feature] == NARROW:
+            rank = (seen & ((1 << code) - 1)).bit_count() + 1
+            return float(self.entry_probs[start + (rank if seen >> code & 1 else 0)])
+        listed = self.entry_codes[seen : seen + int(self.starts[cell + 1]) - start - 1]
+        at = int(np.searchsorted(listed, code))
+        found = at < len(listed) and listed[at] == code
+        return float(self.entry_probs[start + (at + 1 if found else 0)])
+
+
+def split_kinds(sizes: tuple[int, ...], numeric: tuple[int, ...]) -> Codes:
+    """Return how each feature is split."""
+    kinds = np.where(np.array(sizes) <= NARROW_SIZE, NARROW, WIDE).astype(np.int32)
+    kinds[list(numeric)] = NUMERIC
+    return kinds
+
+
+def number_slots(kinds: Codes) -> Codes:
+    """Return the position of each feature among those of its kind, numbers or categories."""
+    slots = np.zeros(len(kinds), dtype=np.int32)
+    for group in (kinds == NUMERIC, kinds != NUMERIC):
+        slots[group] = np.arange(group.sum())
+    return slots
+
+
+def find_parents(nodes: Codes) -> Codes:
+    """Return the parent of each node, −1 for a root."""
+    parents = np.full(len(nodes), -1, dtype=np.int32)
+    inner = np.flatnonzero(nodes[:, FEATURE] != LEAF)
+    for side in (0, 1):
+        parents[nodes[inner, CHILD] + side] = inner
+    return parents
+
+
+def measure_depth(parents: Codes) -> int:
+    """Return the length of the longest path."""
+    from . import _route_kernels  # noqa: PLC0415 (numba is imported when it is needed)
+
+    return int(_route_kernels.longest_path(parents, np.zeros_like(parents)))
+
+
+def is_complete(rows: Rows) -> NDArray[np.bool_]:
+    """Tell which rows have a value for every feature."""
+    return np.asarray((rows.codes >= 0).all(axis=1))
+
+
+def _contiguous(rows: Rows) -> tuple[Codes, Floats]:
+    return np.ascontiguousarray(rows.codes), np.ascontiguousarray(rows.numbers)
+
+
+def _freeze(array: NDArray[Any]) -> NDArray[Any]:
+    array.setflags(write=False)
+    return array

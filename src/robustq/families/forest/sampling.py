@@ -1,0 +1,100 @@
+"""Drawing rows from the joint distribution of a forest."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.special import ndtr, ndtri
+
+from robustq.tables import Rows
+
+from .cells import allowed_values
+from .model import NARROW, NARROW_SIZE, Forest
+from robustq.core.scale import STEP
+
+if TYPE_CHECKING:
+    from robustq.arrays import Codes, Floats, Indices
+
+__all__ = ["draw"]
+
+
+def draw(forest: Forest, n: int, rng: np.random.Generator) -> tuple[Rows, Indices]:
+    """Return n rows and the positions of their classes."""
+    mass = np.ldexp(forest.arrays.reach, STEP * forest.arrays.reach_scale)
+    leaves = rng.choice(forest.leaves, size=n, p=mass / mass.sum())
+    labels = _pick(forest.class_probs[leaves], rng)
+    rows = Rows.empty(n, len(forest.sizes), len(forest.numeric))
+    for feature in forest.categorical:
+        rows.codes[:, feature] = _draw_codes(forest, leaves, feature, rng)
+    for slot, feature in enumerate(forest.numeric):
+        normals = forest.normals[leaves * len(forest.numeric) + slot]
+        rows.numbers[:, slot] = _draw_normals(normals, rng)
+        rows.codes[:, feature] = 0
+    return rows, labels
+
+
+def _pick(probs: Floats, rng: np.random.Generator) -> Indices:
+    """Draw a position for each row of probabilities."""
+    ends = probs.cumsum(axis=1)
+    # Rounding may leave the last end below 1.
+    drawn = rng.random(len(probs))[:, None] * ends[:, -1:]
+    return np.asarray((drawn >= ends).sum(axis=1))
+
+
+def _draw_normals(normals: Floats, rng: np.random.Generator) -> Floats:
+    mean, sd, low, high = normals.T[:4]
+    # Probabilities near 1 have few digits: what lies above the mean is mirrored.
+    sign = np.where(low > mean, -1.0, 1.0)
+    ends = np.sort([sign * (low - mean) / sd, sign * (high - mean) / sd], axis=0)
+    start, stop = ndtr(ends)
+    drawn = mean + sign * sd * ndtri(start + rng.random(len(mean)) * (stop - start))
+    return np.asarray(np.clip(drawn, low, high))
+
+
+def _draw_codes(forest: Forest, leaves: Indices, feature: int, rng: np.random.Generator) -> Codes:
+    """Draw a category at each leaf: mostly one with a probability of its own."""
+    if forest.sizes[feature] == 0:
+        return np.full(len(leaves), -1, dtype=np.int32)
+    cells = leaves * len(forest.categorical) + int(forest.slots[feature])
+    starts = forest.starts[cells].astype(np.int64) + 1
+    lengths = forest.starts[cells + 1] - starts
+    # All probabilities of all cells in one row, and their sums within each cell.
+    owner = np.repeat(np.arange(len(cells)), lengths)
+    first = np.cumsum(lengths) - lengths
+    entry = np.arange(len(owner)) - first[owner] + starts[owner]
+    sums = np.cumsum(forest.entry_probs[entry])
+    before = np.concatenate([[0.0], sums])[first]
+    drawn = rng.random(len(cells))
+    rank = np.bincount(owner, drawn[owner] >= sums - before[owner], len(cells)).astype(np.int64)
+    codes = np.full(len(cells), -1, dtype=np.int32)
+    seen = rank < lengths
+    codes[seen] = _code_of_rank(forest, cells[seen], rank[seen], feature)
+    for i in np.flatnonzero(~seen):
+        codes[i] = _draw_unseen(forest, int(leaves[i]), int(cells[i]), feature, rng)
+    return codes
+
+
+def _code_of_rank(forest: Forest, cells: Indices, rank: Indices, feature: int) -> Codes:
+    """Return the category that has a given rank among those seen in a cell."""
+    if forest.kinds[feature] != NARROW:
+        return forest.entry_codes[forest.seen[cells].astype(np.int64) + rank]
+    codes = np.full(len(cells), -1, dtype=np.int32)
+    passed = np.zeros(len(cells), dtype=np.int64)
+    for code in range(min(NARROW_SIZE, forest.sizes[feature])):
+        here = (forest.seen[cells] >> np.uint64(code)) & np.uint64(1) == 1
+        codes[here & (passed == rank)] = code
+        passed += here
+    return codes
+
+
+def _draw_unseen(
+    forest: Forest, leaf: int, cell: int, feature: int, rng: np.random.Generator
+) -> int:
+    """Draw one of the categories that a cell allows and has not seen, all equally likely."""
+    unseen = forest.entry_probs[forest.starts[cell]]
+    allowed = allowed_values(forest, leaf, feature).tolist()
+    probs = [forest.probability(leaf, feature, code) for code in allowed]
+    rest = [code for code, p in zip(allowed, probs, strict=True) if p == unseen and p > 0.0]
+    # Where rounding alone led here, the likeliest will do.
+    return int(rng.choice(rest)) if rest else int(allowed[int(np.argmax(probs))])

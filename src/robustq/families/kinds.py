@@ -1,0 +1,106 @@
+"""What a family tells: what files know of its models, and what the command knows of its estimator."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    import numpy as np
+
+    from robustq.tables import Encoding
+
+    from .base import GenerativeClassifier
+
+__all__ = ["Kind", "Option", "Recipe"]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What files and documents know of a model.
+
+    Attributes
+    ----------
+    name : str
+    arrays : dict of str to dtype
+        The arrays of a model file.
+    unpack : callable
+        Takes a model; returns its arrays by name.
+    pack : callable
+        Takes arrays (perhaps of an older version), the encoding and how many classes there are;
+        returns the model, checked: nothing in a file is believed.
+    write : callable
+        Takes a model; returns what a document holds beside its header.
+    read : callable
+        Takes a document, the encoding and how many classes there are; returns the model, checked.
+    estimators : tuple of types
+        Whose instances may hold such a model, the usual one first.
+    optional : tuple of str
+        Arrays that older files lack.
+    renamed : dict of str to str
+        What arrays were called in older files.
+    """
+
+    name: str
+    arrays: Mapping[str, Any]
+    unpack: Callable[[Any], dict[str, np.ndarray[Any, Any]]]
+    pack: Callable[[dict[str, np.ndarray[Any, Any]], Encoding, int], Any]
+    write: Callable[[Any], dict[str, Any]]
+    read: Callable[[dict[str, Any], Encoding, int], Any]
+    estimators: tuple[type[GenerativeClassifier], ...]
+    optional: tuple[str, ...] = ()
+    renamed: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Option:
+    """A parameter that has an option of its own in the command.
+
+    Attributes
+    ----------
+    parameter : str
+        Of the estimator.
+    default : Any
+        What the command takes where nothing is said; None leaves it to the estimator.
+    """
+
+    parameter: str
+    default: Any = None
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What the command and experiments know of an estimator.
+
+    Attributes
+    ----------
+    name : str
+        What it is called in plans, files and tables.
+    aliases : tuple of str
+        Other names for it.
+    title : str
+        In words.
+    estimator : type
+    options : dict of str to Option
+        Options of the command that it understands: smoothing, bins, trees, max_depth.
+    paper : callable
+        Takes a plan; returns the parameters of the paper's experiments.
+    describe : callable
+        Takes a fitted estimator; returns facts for `inspect`, as pairs of words and values.
+    refit : callable
+        Takes a fitted estimator; returns parameters that its bootstrap copies share.
+    cost : float
+        How long an experiment takes, relative to others.
+    """
+
+    name: str
+    aliases: tuple[str, ...]
+    title: str
+    estimator: type[GenerativeClassifier]
+    options: Mapping[str, Option] = field(default_factory=dict)
+    paper: Callable[[Any], dict[str, Any]] = lambda _: {}
+    describe: Callable[[Any], list[tuple[str, str]]] = lambda _: []
+    refit: Callable[[Any], dict[str, Any]] = lambda _: {}
+    cost: float = 1.0

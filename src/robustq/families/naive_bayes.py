@@ -1,0 +1,536 @@
+"""Naive Bayes: p(c, f) = p(c) Π p(f_i | c)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from robustq.core.engine import Reading
+from robustq.core.evidence import CLASS, FEATURE, PRODUCT, SUM, Evidence, split_evidence
+from robustq.core.frequency import by_frequency
+from robustq.core.keeping import Keeper
+from robustq.core.products import Products, ProductTables
+from robustq.documents.checking import check_shape, check_sums
+from robustq.documents.documents import get, read_probabilities, read_row_counts, write_rows
+from robustq.exceptions import InputError
+from robustq.learning.counts import Counts, Layout, choose_smoothing
+from robustq.tables import Encoding, Rows, Table
+
+from .base import GenerativeClassifier, encode
+from .kinds import Kind, Option, Recipe
+from .labels import find_classes, locate_labels, read_labels, read_weights
+from .parameters import LARGEST_SMOOTHING, is_between, is_count, is_one_of, read_random_state
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from numpy.typing import ArrayLike
+
+    from robustq.arrays import Bools, Codes, Floats, Indices
+
+__all__ = ["KIND", "RECIPE", "NaiveBayes", "NaiveBayesClassifier"]
+
+PARTS = PRIOR, FEATURES = ("prior", "features")
+
+
+@dataclass(frozen=True, eq=False)
+class NaiveBayes:
+    """The parameters of the model, as flat arrays.
+
+    Attributes
+    ----------
+    class_probs : ndarray of shape (classes,)
+    feature_probs : ndarray
+        p(category | class), flat: see `Layout`.
+    layout : Layout
+    prior_rows : float
+        The weight of the rows behind the prior; NaN if it was given.
+    feature_rows : ndarray of shape (features, classes)
+        The weight of the rows behind each p(F_i | class); NaN where nothing was counted.
+    """
+
+    class_probs: Floats
+    feature_probs: Floats
+    layout: Layout
+    prior_rows: float
+    feature_rows: Floats
+
+    default_parts: ClassVar[tuple[str, ...]] = PARTS
+    has_numbers: ClassVar[bool] = False
+    depth: ClassVar[int] = 1
+
+    def local_model(self, feature: int) -> Floats:
+        """Return p(category | class) of one feature, (categories, classes)."""
+        return self.layout.feature(self.feature_probs, feature)
+
+    @cached_property
+    def alone(self) -> Bools:
+        """Which features have a single category, whose probability is 1 whatever happens."""
+        return np.array(self.layout.sizes, dtype=np.int64) == 1
+
+    @cached_property
+    def by_frequency(self) -> Indices:
+        """The positions of the classes, the most frequent one first."""
+        return by_frequency(self.class_probs)
+
+    @cached_property
+    def locals(self) -> NaiveBayesLocals:
+        """The local mass functions."""
+        return NaiveBayesLocals(self)
+
+    def log_joint(self, rows: Rows) -> Floats:
+        """Return log p(c, f), (rows, classes); missing features are summed out."""
+        return log_joint(rows.codes, self.class_probs, self.feature_probs, self.layout)
+
+    def read(self, rows: Rows) -> Reading:
+        """Return log p(c, f), and the rows as products."""
+        from robustq.core import _product_kernels  # noqa: PLC0415 (numba, when it is needed)
+
+        joint, classes = self.log_joint(rows), self.layout.classes
+        cells = np.empty(rows.codes.shape, dtype=np.int32)
+        codes = np.ascontiguousarray(rows.codes, dtype=np.int32)
+        _product_kernels.locate(codes, self.layout.offsets[:-1], self.alone, classes, cells)
+        products = Products(self._product_tables, cells, joint, self._keeper)
+        return Reading(joint, [(np.arange(len(rows)), products)])
+
+    @cached_property
+    def _keeper(self) -> Keeper:
+        return Keeper()
+
+    @cached_property
+    def _product_tables(self) -> ProductTables:
+        sizes, classes = np.array(self.layout.sizes, dtype=np.int64), self.layout.classes
+        owner = np.repeat(np.arange(len(sizes)), sizes * classes)
+        rows = np.concatenate(
+            [np.zeros(0), *(np.tile(row, size) for row, size in zip(self.feature_rows, sizes, strict=True))]
+        )
+        return ProductTables(
+            *(self.class_probs, self.feature_probs, self.prior_rows, rows, owner, self.alone),
+            parts=(0, 1),
+        )
+
+    def reach(self, rows: Rows) -> Iterator[tuple[slice, Evidence]]:
+        """Yield what rows reach: a sum over the classes of products, each with an indicator."""
+        codes = rows.codes
+        counts = 1 + self.layout.classes * (2 + (codes >= 0).sum(axis=1))
+        for block in split_evidence(counts):
+            yield block, self._reach(codes[block], counts[block])
+
+    def _reach(self, codes: Codes, counts: Indices) -> Evidence:
+        rows, features = codes.shape
+        classes = self.layout.classes
+        evidence = Evidence.empty(np.concatenate([[0], np.cumsum(counts)]))
+        seen = codes >= 0
+        present = seen.sum(axis=1)
+        # Each class of a row: an indicator, the features that are there, and their product.
+        whole = np.ones((rows, classes, features + 2), dtype=bool)
+        whole[:, :, 1:-1] = seen[:, None, :]
+        keep = np.concatenate([whole.reshape(rows, -1), np.ones((rows, 1), dtype=bool)], axis=1)
+        label = np.arange(classes)[:, None]
+        feature = np.arange(features)
+
+        def lay(column: Any, inside: Any, indicator: Any, product: Any, root: Any) -> None:
+            table = np.empty((rows, classes, features + 2), dtype=column.dtype)
+            table[:, :, 1:-1], table[:, :, 0], table[:, :, -1] = inside, indicator, product
+            flat = np.concatenate(
+                [table.reshape(rows, -1), np.full((rows, 1), root, dtype=column.dtype)], axis=1
+            )
+            column[:] = flat[keep]
+
+        lay(evidence.op, FEATURE, CLASS, PRODUCT, SUM)
+        lay(evidence.arity, 0, 0, 1 + present[:, None], classes)
+        cells = self.layout.offsets[:-1] + np.maximum(codes, 0) * np.int64(classes)
+        probs = np.append(self.feature_probs, 1.0)[
+            np.minimum(cells[:, None, :] + label, len(self.feature_probs))
+        ]
+        lay(evidence.p, probs, 1.0, self.class_probs, 1.0)
+        lay(evidence.local, 1 + feature * classes + label, -1, 0, -1)
+        lay(evidence.slot, codes[:, None, :], label[:, 0], label[:, 0], 0)
+        return evidence
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self.__dataclass_fields__}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+
+
+def log_joint(codes: Codes, class_probs: Floats, feature_probs: Floats, layout: Layout) -> Floats:
+    """Return log p(c, f), (rows, classes); missing features are summed out."""
+    from robustq.core import _product_kernels  # noqa: PLC0415 (numba is imported when it is needed)
+
+    out = np.empty((len(codes), len(class_probs)))
+    codes = np.ascontiguousarray(codes, dtype=np.int32)
+    _product_kernels.log_joint(codes, class_probs, feature_probs, layout.offsets[:-1], out)
+    return out
+
+
+class NaiveBayesLocals:
+    """The prior, number 0, and then for each feature one mass function a class."""
+
+    parts = PARTS
+    on_classes = ()
+
+    def __init__(self, model: NaiveBayes) -> None:
+        self._model, self._classes = model, model.layout.classes
+
+    @property
+    def wide(self) -> tuple[int, ...]:
+        """The parts that weigh more than two children."""
+        return (0,) if self._classes > 2 else ()
+
+    @property
+    def counted(self) -> Bools:
+        """For each part, whether rows were counted there."""
+        rows = self._model.feature_rows
+        return np.array([not np.isnan(self._model.prior_rows), not np.isnan(rows).all()])
+
+    def part(self, local: Indices) -> Indices:
+        """Return the part of each."""
+        return np.minimum(local, 1)
+
+    def feature(self, local: Indices) -> Indices:
+        """Return the feature each speaks of, −1 for the prior."""
+        return np.where(local > 0, (local - 1) // self._classes, -1)
+
+    def outcomes(self, local: Indices) -> Indices:
+        """Return how many outcomes each has."""
+        sizes = np.array([*self._model.layout.sizes, self._classes], dtype=np.int64)
+        return sizes[self.feature(local)]
+
+    def rows(self, local: Indices) -> Floats:
+        """Return the weight of the rows behind each."""
+        each = np.append(self._model.prior_rows, self._model.feature_rows.ravel())
+        return each[local]
+
+    def expand(self, local: Indices) -> Floats:
+        """Return whole mass functions, all with the same number of outcomes."""
+        outcomes = int(self.outcomes(local[:1])[0]) if len(local) else 0
+        found = np.empty((len(local), outcomes))
+        for one in np.unique(local).tolist():
+            feature, c = divmod(one - 1, self._classes)
+            q = self._model.local_model(feature)[:, c] if one > 0 else self._model.class_probs
+            found[local == one] = q
+        return found
+
+
+class NaiveBayesClassifier(GenerativeClassifier):
+    """Naive Bayes for categories, with the robustness of every prediction.
+
+    Strings, categories, booleans and integers are categories. Floats are cut into bins, at
+    quantiles learned in fit, because a ball lives on a finite set. Missing values are not counted
+    in fit and are summed out when predicting.
+
+    Parameters
+    ----------
+    smoothing : float or "cv", default 1.0
+        What is added to the count of every category within every class. "cv" takes the
+        value of `robustq.learning.counts.SMOOTHING_GRID` with the best accuracy in a
+        stratified 5-fold cross-validation; the log-likelihood of the labels breaks ties.
+    n_bins : int, default 10
+        How many bins a numeric column is cut into, at most.
+    class_prior : array_like of shape (classes,), optional
+        The probabilities of the classes, in sorted order; learned by default.
+    handle_unknown : {"missing", "error"}, default "missing"
+        What to do with a value never seen in training: take it as missing, and say how many
+        there were in a warning, or raise.
+    categorical, numeric : sequence of str or int, optional
+        Columns, by name or position, whose kind is not to be inferred from their type.
+    random_state : int, default 0
+        Deals the rows to the folds of "cv".
+
+    Attributes
+    ----------
+    classes_ : ndarray
+        The labels, sorted.
+    smoothing_ : float
+        The smoothing used.
+    model_ : NaiveBayes
+        The probabilities, as flat arrays.
+    encoding_ : Encoding
+        How the columns are understood.
+
+    Examples
+    --------
+    >>> X = [["sunny", "mild"], ["rainy", "cold"], ["sunny", "warm"], ["rainy", "mild"]]
+    >>> y = ["out", "in", "out", "in"]
+    >>> model = NaiveBayesClassifier().fit(X, y)
+    >>> model.predict([["sunny", "warm"]]).tolist()
+    ['out']
+    >>> model.robustness([["sunny", "warm"], ["rainy", None]], "tv").round(4).tolist()
+    [0.114, 0.125]
+    """
+
+    def __init__(
+        self,
+        smoothing: float | str = 1.0,
+        *,
+        n_bins: int = 10,
+        class_prior: ArrayLike | None = None,
+        handle_unknown: str = "missing",
+        categorical: Sequence[str | int] | None = None,
+        numeric: Sequence[str | int] | None = None,
+        random_state: int | np.random.RandomState | None = 0,
+    ) -> None:
+        self.smoothing = smoothing
+        self.n_bins = n_bins
+        self.class_prior = class_prior
+        self.handle_unknown = handle_unknown
+        self.categorical = categorical
+        self.numeric = numeric
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> NaiveBayesClassifier:
+        """Learn from rows and their labels.
+
+        Parameters
+        ----------
+        X : frame or array of shape (rows, features)
+        y : sequence of labels
+        sample_weight : array_like of shape (rows,), optional
+
+        Returns
+        -------
+        NaiveBayesClassifier
+            The classifier itself.
+        """
+        self._check_parameters()
+        table = Table.read(X)
+        classes, labels = find_classes(read_labels(y, table.rows))
+        weights = read_weights(sample_weight, table.rows)
+        encoding = self._learn_encoding(table, weights, int(self.n_bins))
+        prior = self._check_prior(len(classes))
+        codes = encode(encoding, table).codes
+        counts = Counts.of(codes, labels, weights, encoding.sizes, len(classes))
+        if is_one_of(self.smoothing, "cv"):
+            smoothing = choose_smoothing(
+                *(codes, labels, weights, counts, prior, self._rng()),
+                lambda rows, *probs: log_joint(rows, *probs, counts.layout),
+            )
+        else:
+            smoothing = float(self.smoothing)
+        self._note_training(table.rows)
+        return self._keep(encoding, classes, counts, smoothing, prior)
+
+    def partial_fit(
+        self,
+        X: Any,
+        y: Any,
+        classes: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> NaiveBayesClassifier:
+        """Learn from more rows: counts add up.
+
+        Categories that appear later are added; bins of numeric columns stay as the first call
+        learned them.
+
+        Parameters
+        ----------
+        X : frame or array of shape (rows, features)
+        y : sequence of labels
+        classes : array_like, optional
+            All labels there will be; needed in the first call.
+        sample_weight : array_like of shape (rows,), optional
+
+        Returns
+        -------
+        NaiveBayesClassifier
+            The classifier itself.
+        """
+        self._check_parameters()
+        if is_one_of(self.smoothing, "cv"):
+            msg = 'smoothing="cv" needs all rows at once: give a number to use partial_fit'
+            raise InputError(msg)
+        table = Table.read(X)
+        weights = read_weights(sample_weight, table.rows)
+        first = not hasattr(self, "counts_")
+        if first and hasattr(self, "model_"):
+            msg = "a model read from a document has no counts to add to: fit one anew"
+            raise InputError(msg)
+        if first:
+            if classes is None:
+                msg = "classes must be passed on the first call to partial_fit"
+                raise InputError(msg)
+            known = find_classes(read_labels(classes))[0]
+            encoding = self._learn_encoding(table, weights, int(self.n_bins))
+        else:
+            known = self._check_same_classes(classes)
+            table = self.encoding_.arrange(table, type(self).__name__)
+            encoding = self.encoding_.grow(table, weights)
+        labels = locate_labels(read_labels(y, table.rows), known)
+        prior = self._check_prior(len(known))
+        codes = encode(encoding, table).codes
+        counts = Counts.of(codes, labels, weights, encoding.sizes, len(known))
+        if not first:
+            counts = self.counts_.resize(encoding.sizes) + counts
+        self._note_training(table.rows + (0 if first else self.training_["rows"]))
+        return self._keep(encoding, known, counts, float(self.smoothing), prior)
+
+    def _check_parameters(self) -> None:
+        if not _is_smoothing(self.smoothing):
+            msg = (
+                f'smoothing must be a number from 0 to {LARGEST_SMOOTHING:g} or "cv", '
+                f"got {self.smoothing!r}"
+            )
+            raise InputError(msg)
+        if not is_count(self.n_bins, 1):
+            msg = f"n_bins must be a whole number of at least 1, got {self.n_bins!r}"
+            raise InputError(msg)
+        if not is_one_of(self.handle_unknown, "missing", "error"):
+            msg = f'handle_unknown must be "missing" or "error", got {self.handle_unknown!r}'
+            raise InputError(msg)
+
+    def _rng(self) -> np.random.Generator:
+        return np.random.default_rng(read_random_state(self.random_state).randint(2**31))
+
+    def _check_prior(self, classes: int) -> Floats | None:
+        if self.class_prior is None:
+            return None
+        try:
+            prior = np.asarray(self.class_prior, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            msg = f"class_prior must be numbers, got {self.class_prior!r}"
+            raise InputError(msg) from error
+        if prior.shape != (classes,):
+            msg = f"class_prior has shape {prior.shape} for {classes} classes: give one for each"
+            raise InputError(msg)
+        if not np.all(prior >= 0.0) or abs(prior.sum() - 1.0) > 1e-9:
+            msg = f"class_prior must be probabilities that sum to 1, got {prior.tolist()}"
+            raise InputError(msg)
+        return prior
+
+    def _check_same_classes(self, classes: ArrayLike | None) -> np.ndarray[Any, Any]:
+        if classes is not None and not np.array_equal(np.unique(classes), self.classes_):
+            msg = (
+                f"classes={classes!r} is not the same as on the last call to partial_fit, was: "
+                f"{self.classes_!r}"
+            )
+            raise InputError(msg)
+        return self.classes_
+
+    def _keep(
+        self,
+        encoding: Encoding,
+        classes: np.ndarray[Any, Any],
+        counts: Counts,
+        smoothing: float,
+        prior: Floats | None,
+    ) -> NaiveBayesClassifier:
+        self.counts_ = counts
+        self.smoothing_ = smoothing
+        model = NaiveBayes(
+            *counts.estimate(smoothing, prior),
+            layout=counts.layout,
+            prior_rows=float(counts.classes.sum()) if prior is None else np.nan,
+            feature_rows=counts.feature_rows(),
+        )
+        self._set_model(model, encoding, classes)
+        return self
+
+
+def _is_smoothing(value: Any) -> bool:
+    return is_one_of(value, "cv") or is_between(value, 0.0, LARGEST_SMOOTHING, low_included=True)
+
+
+# Files and documents
+
+
+def _unpack(model: NaiveBayes) -> dict[str, np.ndarray[Any, Any]]:
+    return {
+        "class_probs": model.class_probs,
+        "feature_probs": model.feature_probs,
+        "prior_rows": np.array([model.prior_rows]),
+        "feature_rows": model.feature_rows,
+    }
+
+
+def _pack(
+    arrays: dict[str, np.ndarray[Any, Any]], encoding: Encoding, classes: int
+) -> NaiveBayes:
+    layout = _lay_out(encoding, classes)
+    shape = (len(encoding.columns), classes)
+    rows = arrays.get("feature_rows", np.full(shape, np.nan))
+    prior_rows = arrays.get("prior_rows", np.array([np.nan]))
+    check_shape("class_probs", arrays["class_probs"], (classes,))
+    check_shape("feature_probs", arrays["feature_probs"], (int(layout.offsets[-1]),))
+    check_shape("prior_rows", prior_rows, (1,))
+    check_shape("feature_rows", rows, shape)
+    if np.any(rows < 0.0) or np.any(prior_rows < 0.0) or np.any(np.isinf(rows)):
+        msg = "not a model: rows must be counts, at least 0"
+        raise InputError(msg)
+    model = NaiveBayes(
+        arrays["class_probs"], arrays["feature_probs"], layout, float(prior_rows[0]), rows
+    )
+    check_sums(model.class_probs[None, :], "class_probs")
+    for index, size in enumerate(layout.sizes):
+        if size:
+            check_sums(model.local_model(index).T, f"feature_probs of feature {index}")
+    return model
+
+
+def _lay_out(encoding: Encoding, classes: int) -> Layout:
+    if encoding.numeric:
+        msg = f"features[{encoding.numeric[0]}] is numeric: naive Bayes has categories and bins"
+        raise InputError(msg)
+    return Layout(encoding.sizes, classes)
+
+
+def _write(model: NaiveBayes) -> dict[str, Any]:
+    features = range(len(model.layout.sizes))
+    return {
+        "class_probs": model.class_probs.tolist(),
+        "feature_probs": [model.local_model(index).T.tolist() for index in features],
+        "rows": {
+            "prior": write_rows(model.prior_rows),
+            "features": [[write_rows(n) for n in row] for row in model.feature_rows.tolist()],
+        },
+    }
+
+
+def _read(document: dict[str, Any], encoding: Encoding, classes: int) -> NaiveBayes:
+    layout, columns = _lay_out(encoding, classes), encoding.columns
+    class_probs = read_probabilities(get(document, "class_probs", list), (classes,), "class_probs")
+    tables = get(document, "feature_probs", list)
+    if len(tables) != len(columns):
+        msg = f"feature_probs has {len(tables)} entries for {len(columns)} features"
+        raise InputError(msg)
+    probs = np.empty(layout.offsets[-1])
+    for index, (table, column) in enumerate(zip(tables, columns, strict=True)):
+        where = f"feature_probs[{index}] ({column.name!r})"
+        shape = (classes, encoding.sizes[index])
+        layout.feature(probs, index)[:] = read_probabilities(table, shape, where).T
+    rows = document.get("rows") or {}
+    prior = read_row_counts(rows.get("prior"), (), "rows.prior")
+    features = read_row_counts(rows.get("features"), (len(columns), classes), "rows.features")
+    return NaiveBayes(class_probs, probs, layout, float(prior), features)
+
+
+KIND = Kind(
+    "naive_bayes",
+    arrays=dict.fromkeys(("class_probs", "feature_probs", "prior_rows", "feature_rows"), np.float64),
+    unpack=_unpack,
+    pack=_pack,
+    write=_write,
+    read=_read,
+    estimators=(NaiveBayesClassifier,),
+    optional=("prior_rows", "feature_rows"),
+)
+
+RECIPE = Recipe(
+    "nbc",
+    aliases=("naive_bayes",),
+    title="naive Bayes",
+    estimator=NaiveBayesClassifier,
+    options={"smoothing": Option("smoothing", "cv"), "bins": Option("n_bins")},
+    paper=lambda plan: {"smoothing": plan.nbc_smoothing},
+    describe=lambda classifier: (
+        [("smoothing", f"{classifier.smoothing_:g}")] if hasattr(classifier, "smoothing_") else []
+    ),
+    # Chosen once, on the training set: in a bootstrap sample the folds share rows, and
+    # cross-validation would take the same rows for new ones.
+    refit=lambda classifier: {"smoothing": classifier.smoothing_},
+    cost=0.3,
+)

@@ -1,0 +1,1 @@
+"""What models learn from rows, whatever they make of it."""

@@ -1,1 +1,0 @@
-"""Joint distributions learned from codes, as flat arrays."""
