@@ -364,7 +364,7 @@ every_kind = pytest.mark.parametrize("kind", PARTS)
 @pytest.mark.parametrize("sizes", ["equal", "rows"])
 def test_all_flips_no_later_than_any_part(kind, ball, sizes):
     rng = np.random.default_rng(5)
-    for zeros in (0.0, 0.3):
+    for zeros in (0.0,) if ball == "kl" else (0.0, 0.3):
         document = small(kind, rng, zeros=zeros, zero_rows=zeros / 3)
         row = random_rows(rng, document, 1, missing=0.3)[0]
         best, _, whole = robustness(document, row, ball, "all", sizes)

@@ -21,7 +21,7 @@ from robustq import (
     UnsupportedError,
     indicators,
 )
-from robustq.classifiers.base import NotFittedError
+from robustq.families.base import NotFittedError
 from robustq.indicators import uncertainty
 from robustq.perturbations import Perturbation, get
 from tests.classifiers.weather import ROWS, weather

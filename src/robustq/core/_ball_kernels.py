@@ -258,7 +258,7 @@ def _shift_chi2(size, w, f, count, order, shift):
                 mean += w[i] * f[i]
             else:
                 above += w[i]
-        if mass <= 0.0:
+        if mass <= 0.0 or f[order[level]] == f[order[0]]:
             break
         mean /= mass
         variance = 0.0
@@ -353,7 +353,7 @@ def _shift_kl(delta, w, f, count, order, shift):
             there = 0.5 * (left + right) if right < math.inf else 2.0 * t
         moved = abs(there - t)
         t = there
-        if moved <= 1e-13 * t or right - left <= 1e-15 * right:
+        if moved <= 1e-13 * t or (right < math.inf and right - left <= 1e-15 * right):
             break
     change = 0.0
     for i in range(count):

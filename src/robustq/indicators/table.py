@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import difflib
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from robustq import perturbations
+from robustq.core.neighbourhoods import Neighbourhood, read
 from robustq.exceptions import InputError, UnknownNameError
 from robustq.perturbations import Perturbation
 
@@ -20,6 +22,13 @@ if TYPE_CHECKING:
 __all__ = ["Indicator", "get", "names"]
 
 ROBUSTNESS = "r_"
+# What may follow a ball's name; for suggestions.
+ENDINGS = ("all", "joint", "posterior", "rows", "all_rows")
+WORDS = {
+    "all": "everything",
+    "joint": "the joint distribution",
+    "posterior": "the posterior distribution",
+}
 
 
 @dataclass(frozen=True)
@@ -35,8 +44,8 @@ class Indicator:
         What a high value means.
     needs : {"robustness", "probabilities", "ensemble"}
         A robustq classifier, any classifier's `predict_proba`, or a `BootstrapEnsemble`.
-    perturbation : Perturbation, optional
-        The ball, if it is a robustness.
+    neighbourhood : Neighbourhood, optional
+        What is perturbed, if it is a robustness.
     formula : callable, optional
         Its value from probabilities, (rows, classes) or (models, rows, classes).
     """
@@ -45,7 +54,7 @@ class Indicator:
     meaning: str
     higher: Literal["trusted", "doubted"]
     needs: Literal["robustness", "probabilities", "ensemble"]
-    perturbation: Perturbation | None = None
+    neighbourhood: Neighbourhood | None = None
     formula: Callable[[Floats], Floats] | None = None
 
     def as_trust(self, values: Floats) -> Floats:
@@ -87,47 +96,65 @@ _UNCERTAINTY = {
 
 
 def names() -> tuple[str, ...]:
-    """Return the names that `get` knows: a robustness for every registered ball, then the rest."""
+    """Return the names of the plain ones: a robustness for every registered ball, then the rest.
+
+    After a ball's name, endings say what is perturbed, as in `r_tv_all`: `get` knows those too.
+    """
     return (*(ROBUSTNESS + ball for ball in perturbations.names()), *_UNCERTAINTY)
 
 
-def get(indicator: str | Perturbation | Indicator) -> Indicator:
-    """Return the indicator of a name; of a perturbation, its robustness.
+def get(indicator: str | Perturbation | Neighbourhood | Indicator) -> Indicator:
+    """Return the indicator of a name; of a perturbation or neighbourhood, its robustness.
 
     Parameters
     ----------
-    indicator : str, Perturbation or Indicator
+    indicator : str, Perturbation, Neighbourhood or Indicator
 
     Examples
     --------
     >>> get("u_marg").meaning
     'the largest probability minus the second largest'
-    >>> get("r_chi2").perturbation
-    ChiSquared()
+    >>> get("r_chi2_all").meaning
+    'the smallest size of chi2 that flips the prediction, everything perturbed'
     """
     if isinstance(indicator, Indicator):
         return indicator
-    if isinstance(indicator, Perturbation):
-        return _robustness(indicator)
+    if isinstance(indicator, (Perturbation, Neighbourhood)):
+        return _robustness(read(indicator))
     if not isinstance(indicator, str):
         msg = f"an indicator is a name or a Perturbation, got {indicator!r}"
         raise InputError(msg)
     if indicator in _UNCERTAINTY:
         return _UNCERTAINTY[indicator]
-    ball = indicator.removeprefix(ROBUSTNESS)
-    if indicator.startswith(ROBUSTNESS) and ball in perturbations.names():
-        return _robustness(perturbations.get(ball))
-    near = difflib.get_close_matches(indicator, names(), n=1)
+    if indicator.startswith(ROBUSTNESS):
+        with suppress(UnknownNameError):
+            return _robustness(read(indicator.removeprefix(ROBUSTNESS)))
+    raise UnknownNameError(_explain(indicator))
+
+
+def _explain(indicator: str) -> str:
+    known = names()
+    longer = [f"{name}_{e}" for name in known if name.startswith(ROBUSTNESS) for e in ENDINGS]
+    near = difflib.get_close_matches(indicator, [*known, *longer], n=1)
     hint = f" did you mean {near[0]!r}?" if near else ""
-    msg = f"unknown indicator {indicator!r};{hint} known are {', '.join(names())}"
-    raise UnknownNameError(msg)
+    return f"unknown indicator {indicator!r};{hint} known are {', '.join(known)}"
 
 
-def _robustness(ball: Perturbation) -> Indicator:
+def _robustness(neighbourhood: Neighbourhood) -> Indicator:
     return Indicator(
-        ROBUSTNESS + ball.name,
-        f"the smallest size of {ball.name} that flips the prediction",
+        ROBUSTNESS + neighbourhood.name,
+        f"the smallest size of {_say(neighbourhood)}",
         "trusted",
         "robustness",
-        perturbation=ball,
+        neighbourhood=neighbourhood,
     )
+
+
+def _say(neighbourhood: Neighbourhood) -> str:
+    said = f"{neighbourhood.ball.name} that flips the prediction"
+    parts = neighbourhood.parts
+    if isinstance(parts, str):
+        said += f", {WORDS.get(parts, parts)} perturbed"
+    elif parts is not None:
+        said += f", {' and '.join(parts)} perturbed"
+    return said + (", sizes by rows" if neighbourhood.sizes == "rows" else "")

@@ -80,7 +80,7 @@ class ChiSquared(ClosedForm):
         """Return the bounds as functions of one number; see `Perturbation.form`."""
         p = as_masses(p)
         n = rows_behind(p, rows)
-        none, spread = np.zeros_like(p), np.sqrt(p * (1.0 - p) / n)
+        none, spread = np.zeros_like(p), np.sqrt(p * (1.0 - p)) / np.sqrt(n)
         return Form(fall=spread, fall_scale=none, rise=spread, rise_scale=none)
 
     def x_of(self, delta: ArrayLike, by_rows: bool = False) -> Floats:  # noqa: ARG002 (the same)

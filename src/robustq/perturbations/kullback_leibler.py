@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from . import levels, single_outcomes, tilts
+from . import kl_bounds, levels, tilts
 from .built_in import ClosedForm
 from .domain import Domain
 
@@ -47,11 +47,11 @@ class KullbackLeibler(ClosedForm):
         return _minimiser(q, *levels.on_support(q, f), delta)
 
     def _lower_probability(self, q: Floats, delta: Floats) -> Floats:
-        _, rest = single_outcomes.raise_probability(1.0 - q, q, delta)
-        return np.minimum(rest, q)
+        _, rest = kl_bounds.raise_probability(1.0 - q, q, delta)
+        return np.clip(rest, 0.0, q)
 
     def _upper_probability(self, q: Floats, delta: Floats) -> Floats:
-        raised, _ = single_outcomes.raise_probability(q, 1.0 - q, delta)
+        raised, _ = kl_bounds.raise_probability(q, 1.0 - q, delta)
         return np.clip(raised, q, 1.0)
 
 

@@ -67,6 +67,8 @@ def _apply(
     f: Floats,
     delta: Floats,
 ) -> Floats:
+    # numpy rounds logarithms and exponentials of a view in steps differently.
+    q, f, delta = np.ascontiguousarray(q.T), np.ascontiguousarray(f.T), np.ascontiguousarray(delta)
     # Overflow and 0/0 in a branch that is not taken are no news to anybody.
     with np.errstate(all="ignore"):
-        return formula(*map(np.ascontiguousarray, (q.T, f.T, delta))).T
+        return formula(q, f, delta).T

@@ -32,7 +32,10 @@ def raise_probability(p: Floats, rest: Floats, delta: Floats) -> tuple[Floats, F
         Sizes; they broadcast.
     """
     shape = np.broadcast_shapes(p.shape, delta.shape)
-    p, rest, delta = (np.broadcast_to(a, shape).reshape(-1) for a in (p, rest, delta))
+    # numpy rounds logarithms and exponentials of a view in steps differently.
+    p, rest, delta = (
+        np.ascontiguousarray(np.broadcast_to(a, shape)).reshape(-1) for a in (p, rest, delta)
+    )
     raised = np.empty((2, delta.size))
 
     def fill(block: slice) -> None:
@@ -70,9 +73,7 @@ def _measure(p: Floats, rest: Floats, t: Floats) -> tilts.Tilt:
     # less: so seen, the smaller one adds to the logarithm what it can, and nothing cancels.
     small = p <= rest
     log_mean = np.log1p(np.where(small, p * np.expm1(t), rest * np.expm1(-t)))
-    log_mean = np.where(
-        t > LARGEST_EXPONENT, np.where(small, -np.log(y / rest), log_mean), log_mean
-    )
+    log_mean = np.where(small & (t > LARGEST_EXPONENT), -np.log(y / rest), log_mean)
     rise = np.where(small, t, 0.0) - log_mean
     fall = np.where(small, 0.0, -t) - log_mean
     divergence = divergence_terms(p, x, rise) + divergence_terms(rest, y, fall)
