@@ -151,19 +151,19 @@ def minimise_kl(q, f, size):
     if span == 0:
         return list(q)
     # What is left of a small size after a subtraction must have its digits, and so must the sum.
-    lost = max(0, -int(mpmath.log10(size.delta)))
+    digits, lost = mpmath.mp.dps, max(0, -int(mpmath.log10(size.delta)))
     moved = [mpf(0)] * len(q)
     with mpmath.extradps(lost + 10):
         total = sum(q[i] for i in support)
         u = [(f[i] - low) / span for i in support]
-        tilted = tilt([q[i] / total for i in support], u, size.delta)
+        tilted = tilt([q[i] / total for i in support], u, size.delta, digits)
     for i, p in zip(support, tilted, strict=True):
         moved[i] = +p
     return moved
 
 
-def tilt(q, u, delta):
-    """Return q e^(−tu), made to sum to one, at divergence δ from q; the smallest u is 0.
+def tilt(q, u, delta, digits):
+    """Return q e^(−tu), made to sum to one, at divergence δ from q, to so many digits; min u is 0.
 
     Newton's method for log t, within a bracket that closes. Solved is the equation of the odds of
     the divergence within its limit, which is nearly straight.
@@ -177,7 +177,7 @@ def tilt(q, u, delta):
     left, right = None, None
     s = mpmath.log(2 * delta / spread) / 2
     wanted = mpmath.log(delta / (limit - delta))
-    done = mpf(10) ** (-mpmath.mp.dps * 2 // 3)
+    done = mpf(10) ** (-digits * 2 // 3)
     while True:
         t = mpmath.exp(s)
         weights = [p * mpmath.exp(-t * v) for p, v in zip(q, u, strict=True)]
@@ -186,7 +186,7 @@ def tilt(q, u, delta):
         mean = dot(tilted, u)
         divergence = -t * mean - mpmath.log(total)
         left, right = (s, right) if divergence < delta else (left, s)
-        if right is not None and left is not None and right - left < done**1.4:
+        if right is not None and left is not None and right - left < done**2:
             return tilted
         room = limit - divergence
         step = None

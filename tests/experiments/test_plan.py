@@ -28,7 +28,7 @@ def test_the_defaults_are_the_papers():
         ({"seed": -1}, "seed must be"),
         ({"data_sets": ()}, "there must be data sets"),
         ({"data_sets": ("german", "D5")}, "german again"),
-        ({"models": ("svm",)}, "unknown model 'svm'; known are nbc, gef"),
+        ({"models": ("svm",)}, "unknown model 'svm'; known are nbc, naive_bayes, gef"),
         ({"models": ("gef", "forest")}, "gef again"),
         ({"indicators": ("r_tv", "r_tv")}, "r_tv again"),
         ({"indicators": ("nowhere:Ball",)}, "nowhere:Ball cannot be imported"),

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from robustq.exceptions import FileError, InputError
-from robustq.io import CsvOptions, open_sources, read_table
+from robustq.io import CsvOptions, open_sources, read_table, unify_types
 from robustq.io.sources import BATCH_ROWS
 
 PLAIN = "id,colour,size\n1,red,2.5\n2,blue,3.5\n"
@@ -288,3 +288,23 @@ def test_only_the_columns_wanted_are_read(tmp_path):
     (source,) = open_sources([str(tmp_path / "data.csv")])
     batches = list(source.read(lambda names: [names[2], names[0]]))
     assert all(batch.column_names == ["size", "id"] for batch in batches)
+
+
+def test_types_of_kept_columns_fit_all_files(tmp_path):
+    pq.write_table(pa.table({"id": [7], "n": pa.array([1], pa.int32())}), tmp_path / "a.parquet")
+    pq.write_table(pa.table({"id": ["007"], "n": [2**40]}), tmp_path / "b.parquet")
+    pq.write_table(pa.table({"id": pa.nulls(1), "n": [3]}), tmp_path / "c.parquet")
+    sources = open_sources([str(tmp_path)])
+    assert unify_types(sources, ["id", "n"]) == {"id": pa.string(), "n": pa.int64()}
+    (tmp_path / "d.csv").write_text("id,n\n1,2\n")
+    sources = open_sources([str(tmp_path)])
+    assert unify_types(sources, ["n"]) == {"n": pa.string()}
+    pq.write_table(pa.table({"n": [[1]]}), tmp_path / "e.parquet")
+    with pytest.raises(InputError, match=r"column 'n' is .* in different files"):
+        unify_types(open_sources([str(tmp_path)]), ["n"])
+
+
+def test_whole_numbers_and_others_are_kept_as_text(tmp_path):
+    pq.write_table(pa.table({"id": [2**60 + 1]}), tmp_path / "a.parquet")
+    pq.write_table(pa.table({"id": [1.5]}), tmp_path / "b.parquet")
+    assert unify_types(open_sources([str(tmp_path)]), ["id"]) == {"id": pa.string()}

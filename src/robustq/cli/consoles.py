@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 import os
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import typer
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from rich.console import Console
     from rich.table import Table
 
-__all__ = ["check_output", "check_seed", "make_console", "make_table", "read_number", "split_list"]
+__all__ = [
+    "check_output",
+    "check_seed",
+    "make_console",
+    "make_table",
+    "naming_options",
+    "read_number",
+    "split_list",
+]
 
 WIDE = 140
 
@@ -58,6 +67,21 @@ def read_number(text: str, option: str, words: dict[str, Any], kind: type) -> An
         allowed = " or ".join(["a number", *words])
         msg = f"{text!r} is not {allowed}"
         raise typer.BadParameter(msg, param_hint=option) from None
+
+
+@contextmanager
+def naming_options(options: Mapping[str, str]) -> Iterator[None]:
+    """Let errors that begin with the name of a parameter begin with that of an option."""
+    from robustq.exceptions import InputError  # noqa: PLC0415
+
+    try:
+        yield
+    except InputError as error:
+        name, _, rest = str(error).partition(" ")
+        if name not in options:
+            raise
+        msg = f"{options[name]} {rest}"
+        raise InputError(msg) from error
 
 
 def check_seed(seed: int) -> None:

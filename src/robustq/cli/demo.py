@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["demo"]
 
+MODELS = ("naive_bayes", "forest")
 SHOWN = 10
 
 
@@ -27,12 +28,15 @@ def demo(
 
     Example: [bold]robustq demo[/bold]
     """
-    from robustq import GenerativeForestClassifier, NaiveBayesClassifier, datasets  # noqa: PLC0415
+    from robustq import datasets  # noqa: PLC0415 (slow to import)
     from robustq.experiments.evaluation import evaluate  # noqa: PLC0415
+    from robustq.families.table import find_recipe  # noqa: PLC0415
     from robustq.files import make_folder  # noqa: PLC0415
-    from robustq.io.training import split_rows  # noqa: PLC0415
     from robustq.report import write_evaluation  # noqa: PLC0415
+    from robustq.selection.training import split_rows  # noqa: PLC0415
     from robustq.tables.table import take_rows  # noqa: PLC0415
+
+    from .models import make_estimator  # noqa: PLC0415
 
     make_folder(output)
     console = make_console()
@@ -46,17 +50,14 @@ def demo(
         f"{len(test)}.\n"
     )
     X_test, y_test = take_rows(X, test), y[test]
-    found = []
-    for title, file, model in (
-        ("naive Bayes", "naive_bayes.robustq", NaiveBayesClassifier("cv")),
-        ("generative forest", "forest.robustq", GenerativeForestClassifier(random_state=0)),
-    ):
-        with console.status(f"training: {title}"):
-            model.fit(take_rows(X, train), y[train])
+    found: list[dict[str, Any]] = []
+    for recipe in map(find_recipe, MODELS):
+        with console.status(f"training: {recipe.title}"):
+            model = make_estimator(recipe, {}, (), seed=0).fit(take_rows(X, train), y[train])
             model.training_ |= {"target": "class", "source": "german (UCI)"}
-            model.save(output / file)
-            found.append(evaluate(model, X_test, y_test, title=title))
-        if title == "naive Bayes":
+            model.save(output / f"{recipe.aliases[0]}.robustq")
+            found.append(evaluate(model, X_test, y_test, title=recipe.title))
+        if len(found) == 1:
             _show_predictions(console, model, X_test, y_test)
     for item in found:
         console.print(f"{item['title']}: accuracy {item['accuracy']:.1%}", markup=False)

@@ -7,16 +7,23 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .consoles import check_output, check_seed, make_console, make_table, read_number, split_list
-from .options import Delimiter, EncodingName, NoHeader, find_balls, make_csv_options
+from .consoles import (
+    check_output,
+    check_seed,
+    make_console,
+    make_table,
+    naming_options,
+    split_list,
+)
+from .options import Delimiter, EncodingName, NoHeader, make_csv_options
 
 if TYPE_CHECKING:
-    import numpy as np
-    import pyarrow as pa
-
-    from robustq.io.training import Holdout, Understanding
+    from robustq.io import Labelled, Understanding
+    from robustq.selection.training import Holdout, Trained
 
 __all__ = ["fit"]
+
+OPTIONS = {"max_error": "--max-error", "confidence": "--confidence", "holdout": "--holdout"}
 
 
 def fit(
@@ -25,7 +32,13 @@ def fit(
         str | None, typer.Argument(help="CSV or Parquet; - for standard input.", metavar="TRAIN")
     ] = None,
     target: Annotated[str | None, typer.Option(help="The column to predict.")] = None,
-    model: Annotated[str, typer.Option(help="nbc (naive Bayes) or forest.")] = "forest",
+    model: Annotated[
+        str, typer.Option(help="nbc (naive Bayes), forest, or another family's name.")
+    ] = "forest",
+    option: Annotated[
+        list[str] | None,
+        typer.Option(help="Any parameter of the model, as in min_samples_leaf=5; repeatable."),
+    ] = None,
     drop: Annotated[list[str] | None, typer.Option(help="Columns to leave out.")] = None,
     categorical: Annotated[
         list[str] | None, typer.Option(help="Columns to take as categories.")
@@ -34,11 +47,11 @@ def fit(
     smoothing: Annotated[
         str | None, typer.Option(help="Additive smoothing: a number; for nbc also cv.")
     ] = None,
-    bins: Annotated[int, typer.Option(help="Bins of a number, for nbc.")] = 10,
-    trees: Annotated[int, typer.Option(help="How many, for forest.")] = 25,
+    bins: Annotated[str | None, typer.Option(help="Bins of a number, for nbc; 10.")] = None,
+    trees: Annotated[str | None, typer.Option(help="How many, for forest; 25.")] = None,
     max_depth: Annotated[
-        str, typer.Option(help="Of trees: a number, none for unlimited, or auto.")
-    ] = "auto",
+        str | None, typer.Option(help="Of trees: a number, none for unlimited, or auto.")
+    ] = None,
     holdout: Annotated[
         float, typer.Option(help="The share of the rows to try the model on.")
     ] = 0.2,
@@ -50,7 +63,9 @@ def fit(
         typer.Option(help="Calibrate a gate: accept predictions with at most this error."),
     ] = None,
     confidence: Annotated[float, typer.Option(help="With which confidence.")] = 0.95,
-    perturbation: Annotated[str, typer.Option(help="The gate's perturbation.")] = "tv",
+    perturbation: Annotated[
+        str, typer.Option(help="The gate's perturbation, as in tv or tv_all.")
+    ] = "tv",
     from_json: Annotated[
         Path | None, typer.Option(help="Make the model of `inspect --json`, not of data.")
     ] = None,
@@ -75,38 +90,29 @@ def fit(
         msg = "give a table and --target, the column to predict"
         raise typer.BadParameter(msg)
     check_seed(seed)
-    from robustq.io import open_sources, read_table, training  # noqa: PLC0415 (slow to import)
-    from robustq.io.columns import require_columns  # noqa: PLC0415
+    from robustq.families.table import find_recipe  # noqa: PLC0415 (slow to import)
+    from robustq.io import describe_columns, open_sources  # noqa: PLC0415
 
+    from .models import make_estimator  # noqa: PLC0415
+
+    shorthands = {"smoothing": smoothing, "bins": bins, "trees": trees, "max_depth": max_depth}
+    made = make_estimator(find_recipe(model), shorthands, option or (), seed)
     sources = open_sources([train], make_csv_options(delimiter, encoding, no_header))
     check_output(output, [source.path for source in sources])
-    table = read_table(sources)
-    dropped, as_category = split_list(drop), split_list(categorical)
-    for option, names in (
-        ("--target", (target,)),
-        ("--drop", dropped),
-        ("--categorical", as_category),
-        ("--numeric", split_list(numeric)),
-    ):
-        require_columns(names, table.column_names, train, f"which {option} names")
-    X, y, unlabelled = _separate(table, target, dropped)
-    numbers = training.find_numbers(X, split_list(numeric), as_category)
-    promise = None
-    if max_error is not None:
-        (ball,) = find_balls((perturbation,))
-        promise = training.Promise(ball, max_error, confidence)
-    estimator, found = training.train(
-        _make_estimator(model, as_category, numbers, smoothing, bins, trees, max_depth, seed),
-        *(X, y),
-        holdout=None if no_holdout else holdout,
-        seed=seed,
-        promise=promise,
-    )
+    lists = {
+        "--drop": split_list(drop),
+        "--categorical": split_list(categorical),
+        "--numeric": split_list(numeric),
+    }
+    data, unlabelled = _read(sources, train, target, lists)
+    made.set_params(**_choose_kinds(data.X, lists["--categorical"], lists["--numeric"]))
+    share = None if no_holdout else holdout
+    estimator, found = _learn(made, data, share, seed, max_error, confidence, perturbation)
     estimator.training_ |= {"target": target, "source": Path(train).name}
     estimator.save(output)
     console = make_console()
-    _show_columns(console, training.describe_columns(estimator, X))
-    _show_model(console, estimator, y, unlabelled, found)
+    _show_columns(console, describe_columns(estimator.encoding_, data.X))
+    _show_model(console, estimator, len(data.y), unlabelled, found)
     console.print(f"Model: {output}", soft_wrap=True, markup=False)
 
 
@@ -117,60 +123,48 @@ def _convert(document: Path, output: Path) -> None:
     make_console().print(f"Model: {output}", soft_wrap=True, markup=False)
 
 
-def _separate(
-    table: pa.Table, target: str, dropped: tuple[str, ...]
-) -> tuple[pa.Table, np.ndarray[Any, Any], int]:
-    """Return features and labels of the rows that have one, and how many have none."""
-    import pyarrow as pa  # noqa: PLC0415 (slow to import)
-    import pyarrow.compute as pc  # noqa: PLC0415
+def _read(
+    sources: Any, name: str, target: str, lists: dict[str, tuple[str, ...]]
+) -> tuple[Labelled, int]:
+    """Return the table to learn from, and how many of its rows have no label."""
+    from robustq.io import read_table, require_columns, separate_target  # noqa: PLC0415
 
-    from robustq.exceptions import InputError  # noqa: PLC0415
-    from robustq.io.training import read_labels  # noqa: PLC0415
-
-    labelled = pc.is_valid(table[target])
-    known = table.filter(labelled)
-    if not known.num_rows:
-        msg = f"no row has a value in column {target!r}: there is nothing to learn from"
-        raise InputError(msg)
-    X = known.drop_columns(list(dict.fromkeys([target, *dropped])))
-    if not X.num_columns:
-        msg = f"there is no column but {target!r}: there is nothing to learn from"
-        raise InputError(msg)
-    labels = known[target]
-    if pa.types.is_floating(labels.type) and not pc.all(pc.equal(labels, pc.round(labels))).as_py():
-        msg = (
-            f"column {target!r} holds numbers such as {labels[0].as_py()}: a classifier predicts "
-            "classes; choose another target, or make classes of it"
-        )
-        raise InputError(msg)
-    return X, read_labels(labels, target), table.num_rows - known.num_rows
+    table = read_table(sources)
+    for option, names in {"--target": (target,), **lists}.items():
+        require_columns(names, table.column_names, name, f"which {option} names")
+    data = separate_target(table, target, lists["--drop"])
+    return data, table.num_rows - len(data.y)
 
 
-def _make_estimator(
-    model: str,
-    categorical: tuple[str, ...],
-    numbers: list[str],
-    smoothing: str | None,
-    bins: int,
-    trees: int,
-    max_depth: str,
+def _choose_kinds(X: Any, categorical: tuple[str, ...], numeric: tuple[str, ...]) -> dict[str, Any]:
+    """Return the parameters that say which columns are categories and which are numbers."""
+    from robustq.io import find_numbers  # noqa: PLC0415 (slow to import)
+
+    numbers = find_numbers(X, numeric, categorical)
+    return {"categorical": list(categorical) or None, "numeric": numbers or None}
+
+
+def _learn(
+    made: Any,
+    data: Labelled,
+    holdout: float | None,
     seed: int,
-) -> Any:
-    from robustq import GenerativeForestClassifier, NaiveBayesClassifier  # noqa: PLC0415
-    from robustq.exceptions import InputError  # noqa: PLC0415
+    max_error: float | None,
+    confidence: float,
+    perturbation: str,
+) -> Trained:
+    from robustq.indicators.finding import find_neighbourhood  # noqa: PLC0415 (slow to import)
+    from robustq.selection.gates import Promise  # noqa: PLC0415
+    from robustq.selection.training import train  # noqa: PLC0415
 
-    kinds: dict[str, Any] = {"categorical": list(categorical) or None, "numeric": numbers or None}
-    if model in {"nbc", "naive_bayes"}:
-        amount = read_number(smoothing or "cv", "--smoothing", {"cv": "cv"}, float)
-        return NaiveBayesClassifier(amount, n_bins=bins, random_state=seed, **kinds)
-    if model in {"forest", "gef"}:
-        amount = read_number(smoothing or "1e-6", "--smoothing", {}, float)
-        depth = read_number(max_depth, "--max-depth", {"none": None, "auto": "auto"}, int)
-        return GenerativeForestClassifier(
-            trees, max_depth=depth, smoothing=amount, random_state=seed, **kinds
+    with naming_options(OPTIONS):
+        return train(
+            *(made, data.X, data.y),
+            holdout=holdout,
+            seed=seed,
+            promise=None if max_error is None else Promise(max_error, confidence),
+            neighbourhood=find_neighbourhood(perturbation),
         )
-    msg = f"--model is nbc or forest, got {model!r}"
-    raise InputError(msg)
 
 
 def _show_columns(console: Any, columns: list[Understanding]) -> None:
@@ -191,33 +185,46 @@ def _show_columns(console: Any, columns: list[Understanding]) -> None:
 
 
 def _show_model(
-    console: Any, model: Any, y: np.ndarray[Any, Any], unlabelled: int, found: Holdout | None
+    console: Any, model: Any, rows: int, unlabelled: int, found: Holdout | None
 ) -> None:
     classes = ", ".join(map(str, model.classes_[:6].tolist()))
     more = f", … ({len(model.classes_)} in all)" if len(model.classes_) > 6 else ""
     console.print(
-        f"{len(y):,} rows, classes {classes}{more}"
+        f"{rows:,} rows, classes {classes}{more}"
         + (f"; {unlabelled:,} rows without a label left out" if unlabelled else ""),
         markup=False,
     )
     if found is not None:
-        areas = ", ".join(f"{name} {area:.3f}" for name, area in found.areas.items())
-        console.print(
-            f"Tried on {found.rows:,} rows held out: accuracy {found.accuracy:.3f} (always the "
-            f"most frequent class: {found.frequent:.3f}); AU-ARC {areas}",
-            markup=False,
-        )
-    gate = model.training_.get("gate")
-    if gate is not None and gate["above"] is None:
+        _show_holdout(console, found)
+    if "gate" in model.training_:
+        _show_gate(console, model.training_["gate"])
+
+
+def _show_holdout(console: Any, found: Holdout) -> None:
+    from robustq.indicators.choices import REMARK, WIDER  # noqa: PLC0415 (slow to import)
+
+    areas = ", ".join(f"{name} {area:.3f}" for name, area in found.au_arc.items())
+    console.print(
+        f"Tried on {found.rows:,} rows held out: accuracy {found.accuracy:.3f} (always the "
+        f"most frequent class: {found.frequent:.3f}); AU-ARC {areas}",
+        markup=False,
+    )
+    if set(WIDER) & set(found.au_arc):
+        console.print(REMARK, markup=False)
+
+
+def _show_gate(console: Any, gate: dict[str, Any]) -> None:
+    if gate["above"] is None:
         console.print(
             f"Gate: an error of at most {gate['max_error']:g} cannot be promised for this model "
             "with these rows: nothing will be accepted.",
             style="yellow",
         )
-    elif gate is not None:
-        console.print(
-            f"Gate: accepts {gate['accepted']:.0%}, those with a robustness ({gate['ball']}) above "
-            f"{gate['above']:.4g}; their error is at most {gate['bound']:.3f} with "
-            f"{gate['confidence']:.0%} confidence, for rows that come as these did. The model "
-            "learned from the other rows only.",
-        )
+        return
+    console.print(
+        f"Gate: accepts {gate['accepted']:.0%}, those with a robustness ({gate['ball']}) above "
+        f"{gate['above']:.4g}; their error is at most {gate['bound']:.3f} with "
+        f"{gate['confidence']:.0%} confidence, for rows that come as these did. The model "
+        "learned from the other rows only.",
+        markup=False,
+    )

@@ -46,7 +46,7 @@ def _show_facts(console: Any, classifier: Any, size: int) -> None:
         "kind": type(classifier).__name__,
         "size": f"{size:,} bytes",
         "classes": _list(classifier.classes_.tolist()),
-        **_describe_parameters(classifier),
+        **_describe_model(classifier),
         **{name: _say(value) for name, value in training.items()},
     }
     for name, value in facts.items():
@@ -54,20 +54,18 @@ def _show_facts(console: Any, classifier: Any, size: int) -> None:
     console.print(table)
 
 
-def _describe_parameters(classifier: Any) -> dict[str, str]:
+def _describe_model(classifier: Any) -> dict[str, str]:
+    from robustq.families.table import recipe_of  # noqa: PLC0415 (slow to import)
+
     given = classifier.get_params()
     plain = type(classifier)().get_params()
     changed = [f"{name}={value!r}" for name, value in given.items() if value != plain[name]]
-    facts = {"parameters": ", ".join(changed) or "defaults"}
-    model = classifier.model_
-    if hasattr(model, "trees"):
-        facts["trees"] = (
-            f"{model.trees:,} with {len(model.nodes):,} nodes, {model.leaves:,} leaves, depth "
-            f"{model.depth}"
-        )
-    elif hasattr(classifier, "smoothing_"):
-        facts["smoothing"] = f"{classifier.smoothing_:g}"
-    return facts
+    recipe = recipe_of(classifier)
+    return {
+        "parameters": ", ".join(changed) or "defaults",
+        **dict([] if recipe is None else recipe.describe(classifier)),
+        "parts": ", ".join(classifier.parts),
+    }
 
 
 def _show_features(console: Any, classifier: Any) -> None:

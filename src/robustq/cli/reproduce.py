@@ -10,7 +10,7 @@ import typer
 
 from robustq.exceptions import InputError
 
-from .consoles import make_console, read_number, split_list
+from .consoles import make_console, naming_options, read_number, split_list
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -40,10 +40,10 @@ def reproduce(
         list[str] | None, typer.Option(help="Which data sets, with commas between them.")
     ] = None,
     runs: Annotated[int | None, typer.Option(help="How many runs; 10 by default.")] = None,
-    models: Annotated[list[str] | None, typer.Option(help="Of nbc and gef.")] = None,
+    models: Annotated[list[str] | None, typer.Option(help="As in nbc,gef; both by default.")] = None,
     indicators: Annotated[
         list[str] | None,
-        typer.Option(help="As in r_tv,u_max; module:Class for a ball of one's own."),
+        typer.Option(help="As in r_tv,r_tv_all,u_max; module:Class for a ball of one's own."),
     ] = None,
     smoothing: Annotated[
         float, typer.Option(help="Of the forest's leaves; 0 is maximum likelihood.")
@@ -102,15 +102,10 @@ def reproduce(
 def _make_plan(given: dict[str, Any], smoothing: float, nbc: Any, depth: Any, seed: int) -> Plan:
     from robustq.experiments import Plan  # noqa: PLC0415 (slow to import)
 
-    try:
+    with naming_options(OPTIONS):
         return Plan(
             **given, leaf_smoothing=smoothing, nbc_smoothing=nbc, max_depth=depth, seed=seed
         )
-    except InputError as error:
-        # In the words of the command.
-        name, _, rest = str(error).partition(" ")
-        msg = f"{OPTIONS.get(name, name)} {rest}"
-        raise InputError(msg) from error
 
 
 def _read_list(given: list[str] | None) -> tuple[str, ...] | None:

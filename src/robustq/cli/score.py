@@ -11,14 +11,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .consoles import check_output, make_console, split_list
-from .options import Delimiter, EncodingName, ModelPath, NoHeader, find_balls, make_csv_options
+from .options import Delimiter, EncodingName, ModelPath, NoHeader, make_csv_options
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from robustq.io import Scorer, Source
-    from robustq.io.scoring import Gate
-    from robustq.perturbations import Perturbation
+    from robustq.core.neighbourhoods import Neighbourhood
+    from robustq.io import Source
+    from robustq.scoring import Scorer
+    from robustq.selection.gates import Gate
 
 __all__ = ["score"]
 
@@ -35,7 +36,7 @@ def score(
     ],
     perturbation: Annotated[
         list[str] | None,
-        typer.Option(help="As in tv; also module:Class. By default epsilon, tv and chi2."),
+        typer.Option(help="As in tv, tv_all or module:Class. By default epsilon, tv and chi2."),
     ] = None,
     keep: Annotated[
         list[str] | None, typer.Option(help="Columns of the data to keep, such as an id.")
@@ -60,19 +61,19 @@ def score(
     """
     from robustq import load  # noqa: PLC0415 (slow to import)
     from robustq.core.neighbourhoods import DEFAULT_PERTURBATIONS  # noqa: PLC0415
-    from robustq.io import Scorer, open_sources, open_writer  # noqa: PLC0415
-    from robustq.io.scoring import unify_types  # noqa: PLC0415
-    from robustq.io.sources import read_ahead  # noqa: PLC0415
-    from robustq.io.writing import check_ending  # noqa: PLC0415
+    from robustq.indicators.finding import find_neighbourhoods  # noqa: PLC0415
+    from robustq.io import check_ending, open_sources, open_writer  # noqa: PLC0415
+    from robustq.io import read_ahead, unify_types  # noqa: PLC0415
+    from robustq.scoring import Scorer  # noqa: PLC0415
 
     check_ending(output)
     sources = open_sources(data, make_csv_options(delimiter, encoding, no_header))
     check_output(output, [str(model), *(source.path for source in sources)])
     classifier = load(model)
-    balls = find_balls(split_list(perturbation) or DEFAULT_PERTURBATIONS)
-    gate = _find_gate(classifier.training_, balls, min_robustness)
+    asked = find_neighbourhoods(split_list(perturbation) or DEFAULT_PERTURBATIONS)
+    gate = _find_gate(classifier.training_, asked, min_robustness)
     kept = _list_kept(sources, split_list(keep), keep_all=keep_all)
-    scorer = Scorer(classifier, balls, kept, gate, unify_types(sources, kept or ()))
+    scorer = Scorer(classifier, asked, kept, gate, unify_types(sources, kept or ()))
     start, rows = time.perf_counter(), 0
     batches = read_ahead(_read(sources, scorer))
     first = scorer.score(next(batches))
@@ -106,27 +107,27 @@ def _list_kept(
 
 
 def _find_gate(
-    training: dict[str, Any], balls: list[Perturbation], least: float | None
+    training: dict[str, Any], asked: list[Neighbourhood], least: float | None
 ) -> Gate | None:
-    """Return who is accepted, if anybody asked; the gate's ball joins the others."""
+    """Return who is accepted, if anybody asked; the gate's neighbourhood joins the others."""
+    from robustq.core.neighbourhoods import read  # noqa: PLC0415 (slow to import)
     from robustq.exceptions import InputError  # noqa: PLC0415
-    from robustq.io.scoring import Gate  # noqa: PLC0415 (slow to import)
-    from robustq.perturbations import get as get_ball  # noqa: PLC0415
+    from robustq.indicators import get  # noqa: PLC0415
+    from robustq.selection.gates import Gate  # noqa: PLC0415
 
     if least is not None:
         if least != least:  # noqa: PLR0124 (NaN)
             msg = "--min-robustness must be a number"
             raise InputError(msg)
-        return Gate(balls[0].name, least)
-    gate = training.get("gate")
-    if not isinstance(gate, dict):
+        return Gate(get(asked[0]).name, least, inclusive=True)
+    told = training.get("gate")
+    if not isinstance(told, dict):
         return None
-    name, above = str(gate.get("ball")), gate.get("above")
-    if name not in [ball.name for ball in balls]:
+    gate = Gate.from_dict(told)
+    if gate.robustness not in [neighbourhood.name for neighbourhood in asked]:
         # Never by module and class: a file must not choose what is imported.
-        balls.append(get_ball(name))
-    # Where nothing could be promised, nothing is accepted.
-    return Gate(name, float("inf") if above is None else float(above), strict=True)
+        asked.append(read(gate.robustness))
+    return gate
 
 
 def _read(sources: list[Source], scorer: Scorer) -> Iterator[Any]:

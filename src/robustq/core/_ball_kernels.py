@@ -55,12 +55,19 @@ def _surprise(y):
 
 @inner
 def _move_kl(p, rest, limit, delta):
-    """Return how much mass goes from the rest to p so that the divergence is δ, all from a limit on."""
+    """Return how much mass goes from the rest to p so that the divergence is δ, and what is left.
+
+    From a limit on, everything goes.
+    """
+    if p <= 0.0 or rest <= 0.0 or delta <= 0.0:
+        return 0.0, rest
     if delta >= limit:
-        return rest
+        return rest, 0.0
+    if p * _surprise(0.9 * rest / p) + rest * _surprise(-0.9) < delta:
+        return _exhaust_kl(p, rest, delta)
     # The divergence is convex: from above the root, Newton's steps go down to it.
-    moved = min(delta + math.sqrt(delta * delta + 2.0 * p * delta), rest * (1.0 - 1e-15))
-    low, high = 0.0, rest
+    moved = min(delta + math.sqrt(delta * delta + 2.0 * p * delta), 0.9 * rest)
+    low, high = 0.0, 0.9 * rest
     for _ in range(MOST):
         error = p * _surprise(moved / p) + rest * _surprise(-moved / rest) - delta
         if error > 0.0:
@@ -71,28 +78,53 @@ def _move_kl(p, rest, limit, delta):
         there = moved - step
         # Convergence is quadratic.
         if abs(step) <= 1e-9 * moved:
-            return min(max(there, 0.0), rest)
+            moved = min(max(there, 0.0), rest)
+            break
         if not low < there < high:
             there = 0.5 * (low + high)
         moved = there
         if high - low <= 1e-16 * high:
             break
-    return moved
+    return moved, rest - moved
+
+
+@inner
+def _exhaust_kl(p, rest, delta):
+    """Return the same where hardly anything is left: the logarithm of that is searched for."""
+    low, high = -745.0, math.log(0.1)
+    s = math.log(0.05)
+    for _ in range(200):
+        left = rest * math.exp(s)
+        moved = rest - left
+        error = left * s + moved + p * _surprise(moved / p) - delta
+        if error > 0.0:
+            low = s
+        else:
+            high = s
+        there = s - error / (left * (s - math.log1p(moved / p)))
+        if not low < there < high:
+            there = 0.5 * (low + high)
+        gone = abs(there - s)
+        s = there
+        if gone <= 1e-13 or high - low <= 1e-13 * abs(low):
+            break
+    left = rest * math.exp(s)
+    return rest - left, left
 
 
 @inner
 def _kl_rise(p, delta):
-    """Return how far p rises under Kullback–Leibler."""
-    if p <= 0.0 or p >= 1.0 or delta <= 0.0:
-        return 0.0
+    """Return how far p rises under Kullback–Leibler, and how far it stays from 1."""
+    if p <= 0.0:
+        return 0.0, 1.0
     return _move_kl(p, 1.0 - p, -math.log(p), delta)
 
 
 @inner
 def _kl_fall(p, delta):
-    """Return how far p falls under Kullback–Leibler."""
-    if p <= 0.0 or p >= 1.0 or delta <= 0.0:
-        return 0.0
+    """Return how far p falls under Kullback–Leibler, and what it is then."""
+    if p >= 1.0:
+        return 0.0, p
     return _move_kl(1.0 - p, p, -math.log1p(-p), delta)
 
 
@@ -100,7 +132,7 @@ def _kl_fall(p, delta):
 def lower_bound(mode, x, p, gain, fall, fall_scale):
     """Return the lower bound of a probability."""
     if mode == KL:
-        return max(p - _kl_fall(p, x * gain), 0.0) if gain > 0.0 else p
+        return _kl_fall(p, x * gain)[1] if gain > 0.0 else p
     if x >= ENDLESS:
         return 0.0 if fall > 0.0 or fall_scale > 0.0 else p
     top = p - x * fall
@@ -111,7 +143,7 @@ def lower_bound(mode, x, p, gain, fall, fall_scale):
 def upper_bound(mode, x, p, gain, rise, rise_scale):
     """Return the upper bound of a probability."""
     if mode == KL:
-        return min(p + _kl_rise(p, x * gain), 1.0) if gain > 0.0 else p
+        return min(p + _kl_rise(p, x * gain)[0], 1.0) if gain > 0.0 else p
     if x >= ENDLESS:
         if rise_scale > 0.0:
             return min(rise / rise_scale, 1.0)
@@ -123,7 +155,7 @@ def upper_bound(mode, x, p, gain, rise, rise_scale):
 def change_lower(mode, x, p, gain, fall, fall_scale):
     """Return the lower bound minus the probability."""
     if mode == KL:
-        return -min(_kl_fall(p, x * gain), p) if gain > 0.0 else 0.0
+        return -_kl_fall(p, x * gain)[0] if gain > 0.0 else 0.0
     return -min(x * (fall + p * fall_scale) / (1.0 + x * fall_scale), p)
 
 
@@ -131,7 +163,7 @@ def change_lower(mode, x, p, gain, fall, fall_scale):
 def change_upper(mode, x, p, gain, rise, rise_scale):
     """Return the upper bound minus the probability."""
     if mode == KL:
-        return min(_kl_rise(p, x * gain), 1.0 - p) if gain > 0.0 else 0.0
+        return _kl_rise(p, x * gain)[0] if gain > 0.0 else 0.0
     # Written so that nothing cancels near p = 1.
     if mode == ODDS_RATIO:
         speed = p * (1.0 - p) * gain
@@ -156,165 +188,193 @@ def _sort(f, count, order):
         order[at] = i
 
 
+# Each writes by how much weights move (`shift`), and what they become (`moved`), both with all their
+# digits; and gives back a value that those who gain lie below and those who lose above.
+
+
 @inner
-def _shift_epsilon(size, w, f, count, shift):
+def _shift_epsilon(size, w, f, count, shift, moved):
     share = 1.0 if size >= ENDLESS else size / (1.0 + size)
+    keep = 0.0 if size >= ENDLESS else 1.0 / (1.0 + size)
     lowest = 0
     for i in range(count):
         if f[i] < f[lowest]:
             lowest = i
-        shift[i] = -share * w[i]
+        shift[i], moved[i] = -share * w[i], keep * w[i]
     shift[lowest] += share
+    moved[lowest] += share
     return f[lowest]
 
 
 @inner
-def _shift_tv(size, w, f, count, order, shift):
+def _shift_tv(size, w, f, count, order, shift, moved):
     _sort(f, count, order)
-    left, moved = size, 0.0
+    left, taken = size, 0.0
     for k in range(count - 1, 0, -1):
         i = order[k]
-        taken = min(w[i], left)
-        shift[i] = -taken
-        left -= taken
-        moved += taken
-    shift[order[0]] = moved
+        part = min(w[i], left)
+        shift[i], moved[i] = -part, w[i] - part
+        left -= part
+        taken += part
+    shift[order[0]], moved[order[0]] = taken, w[order[0]] + taken
     return f[order[0]]
 
 
 @inner
-def _shift_pari_mutuel(size, w, f, count, order, shift):
+def _shift_pari_mutuel(size, w, f, count, order, shift, moved):
     _sort(f, count, order)
-    above = 0.0
-    for k in range(count):
-        above += w[order[k]]
     given, pivot, full = 0.0, f[order[count - 1]], False
     for k in range(count):
         i = order[k]
-        above -= w[i]
         if full:
-            shift[i] = -w[i]
+            shift[i], moved[i] = -w[i], 0.0
             continue
+        above = 0.0
+        for j in range(k + 1, count):
+            above += w[order[j]]
         more = size * w[i]
         if given + more >= above and w[i] > 0.0:
             # Here the mass of those above is used up.
             full, pivot = True, f[i]
-            shift[i] = max(above, 0.0) - given
+            shift[i] = above - given
+            moved[i] = max(w[i] + above - given, 0.0)
         else:
-            shift[i] = more
+            shift[i], moved[i] = more, w[i] + more
             given += more
     return pivot
 
 
 @inner
-def _shift_odds_ratio(size, w, f, count, order, shift):
+def _shift_odds_ratio(size, w, f, count, order, shift, moved):
     _sort(f, count, order)
     keep = 1.0 / (1.0 + size)
-    mass, total = 0.0, 0.0
-    for i in range(count):
-        mass += w[i]
-        total += w[i] * f[i]
-    low, low_total, level = 0.0, 0.0, -1
-    best = total / mass if mass > 0.0 else 0.0
+    low, high, best, level = 0.0, 0.0, 0.0, count - 1
     for k in range(count):
-        i = order[k]
-        low += w[i]
-        low_total += w[i] * f[i]
-        high, high_total = mass - low, total - low_total
+        # What lies above the level is shrunk; the level is right if the mean lies below the next.
+        low, high, low_total, high_total = 0.0, 0.0, 0.0, 0.0
+        for j in range(count):
+            i = order[j]
+            if j <= k:
+                low += w[i]
+                low_total += w[i] * f[i]
+            else:
+                high += w[i]
+                high_total += w[i] * f[i]
         weight = low + keep * high
         if weight > 0.0:
-            mean = (low_total + keep * high_total) / weight
-            if mean < best:
-                best, level = mean, k
-    if level < 0:
-        for i in range(count):
-            shift[i] = 0.0
-        return best
-    low, high = 0.0, 0.0
-    for k in range(count):
-        if k <= level:
-            low += w[order[k]]
-        else:
-            high += w[order[k]]
-    lost = size / (1.0 + size)
-    weight = low + keep * high
+            best, level = (low_total + keep * high_total) / weight, k
+            if k == count - 1 or best <= f[order[k + 1]]:
+                break
+    lost, weight = size / (1.0 + size), low + keep * high
     for k in range(count):
         i = order[k]
-        shift[i] = w[i] * (high if k <= level else -low) * lost / weight
+        if k <= level:
+            shift[i], moved[i] = w[i] * high * lost / weight, w[i] / weight
+        else:
+            shift[i], moved[i] = -w[i] * low * lost / weight, w[i] * keep / weight
     return best
 
 
 @inner
-def _shift_chi2(size, w, f, count, order, shift):
-    """Shift under χ², size being √δ: see `perturbations.ChiSquared`."""
+def _shift_chi2(size, w, f, count, order, shift, moved, mass, reach, variance):
+    """Shift under χ², size being √δ: see `perturbations.ChiSquared`.
+
+    Of every level set its mass, how far its top lies above its mean, and its variance: sums of
+    positive terms only, for differences would lose what little a large mass leaves to others.
+    """
     _sort(f, count, order)
-    delta = size * size
+    delta = min(size, 1e75) * min(size, 1e75)
+    total, drop, spread, behind = 0.0, 0.0, 0.0, 0.0
+    for k in range(count):
+        i = order[k]
+        gap = f[i] - f[order[k - 1]] if k > 0 else 0.0
+        step = gap + (reach[k - 1] if k > 0 else 0.0)
+        drop += total * gap
+        share = total / (total + w[i]) if total + w[i] > 0.0 else 0.0
+        spread += w[i] * step * step * share
+        total += w[i]
+        mass[k] = total
+        reach[k] = drop / total if total > 0.0 else 0.0
+        variance[k] = spread / total if total > 0.0 else 0.0
     for level in range(count - 1, -1, -1):
-        mass, mean, above = 0.0, 0.0, 0.0
-        for k in range(count):
-            i = order[k]
-            if k <= level:
-                mass += w[i]
-                mean += w[i] * f[i]
-            else:
-                above += w[i]
-        if mass <= 0.0 or f[order[level]] == f[order[0]]:
+        top = order[level]
+        if mass[level] <= 0.0 or f[top] == f[order[0]]:
             break
-        mean /= mass
-        variance = 0.0
-        for k in range(level + 1):
-            i = order[k]
-            variance += w[i] * (f[i] - mean) * (f[i] - mean)
-        variance /= mass
-        excess = max(delta * mass - above, 0.0)
-        reach = f[order[level]] - mean
-        if w[order[level]] > 0.0 and excess * reach * reach < variance:
-            tilt = math.sqrt(excess / variance)
+        excess = max(delta * mass[level] - behind, 0.0)
+        if w[top] > 0.0 and excess * reach[level] * reach[level] < variance[level]:
+            tilt = math.sqrt(excess / variance[level])
             for k in range(count):
                 i = order[k]
                 if k > level:
-                    shift[i] = -w[i]
-                elif level == count - 1:
-                    shift[i] = -w[i] * tilt * (f[i] - mean)
-                else:
-                    shift[i] = w[i] * (1.0 - tilt * (f[i] - mean)) / mass - w[i]
-            return mean
-    return _gather_lowest(w, f, count, order, shift)
+                    shift[i], moved[i] = -w[i], 0.0
+                    continue
+                change = -tilt * (reach[level] - (f[top] - f[i]))
+                moved[i] = w[i] * max(1.0 + change, 0.0) / mass[level]
+                shift[i] = w[i] * change if level == count - 1 else moved[i] - w[i]
+            return f[top] - reach[level]
+        behind += w[top]
+    return _gather_lowest(w, f, count, shift, moved)
 
 
 @inner
-def _gather_lowest(w, f, count, order, shift):
+def _gather_lowest(w, f, count, shift, moved):
     """Give all mass to the smallest value that has any."""
     lowest, mass = math.inf, 0.0
-    for k in range(count):
-        i = order[k]
+    for i in range(count):
         if w[i] > 0.0 and f[i] < lowest:
             lowest = f[i]
     for i in range(count):
         if f[i] == lowest:
             mass += w[i]
     for i in range(count):
-        shift[i] = w[i] / mass - w[i] if f[i] == lowest else -w[i]
+        moved[i] = w[i] / mass if f[i] == lowest else 0.0
+        shift[i] = moved[i] - w[i]
     return lowest
 
 
 @inner
-def _shift_kl(delta, w, f, count, order, shift):
-    """Shift under Kullback–Leibler: weights tilted by e^(−tu), u from 0 to 1."""
-    low, high, at_low = math.inf, -math.inf, 0.0
+def _find_heaviest(t, w, f, count, span):
+    """Return the outcome that has most mass when tilted."""
+    best = -1
     for i in range(count):
-        order[i] = i
+        if w[i] > 0.0 and (
+            best < 0 or math.log(w[i]) - t * f[i] / span > math.log(w[best]) - t * f[best] / span
+        ):
+            best = i
+    return best
+
+
+@inner
+def _log_tilted(t, w, f, count, at, span):
+    """Return the logarithm of the mean of e^(−tu), u counted from one outcome's."""
+    total, change = 0.0, 0.0
+    for i in range(count):
+        if w[i] > 0.0:
+            u = (f[i] - f[at]) / span
+            total += w[i] * math.exp(-t * u)
+            change += w[i] * math.expm1(-t * u)
+    # The plain logarithm would lose a small t, log1p a small total.
+    return math.log(total) if total < 0.5 else math.log1p(change)
+
+
+@inner
+def _shift_kl(delta, w, f, count, shift, moved):
+    """Shift under Kullback–Leibler: weights tilted by e^(−tu), u from 0 to 1."""
+    low, high, at_low, rest = math.inf, -math.inf, 0.0, 0.0
+    for i in range(count):
         if w[i] > 0.0:
             low, high = min(low, f[i]), max(high, f[i])
     span = high - low
     for i in range(count):
         if f[i] == low:
             at_low += w[i]
-        shift[i] = 0.0
+        elif w[i] > 0.0:
+            rest += w[i]
+        shift[i], moved[i] = 0.0, w[i]
     if not span > 0.0 or delta <= 0.0:
         return low
-    if delta >= -math.log(at_low):
-        return _gather_lowest(w, f, count, order, shift)
+    if delta >= (-math.log(at_low) if at_low < 0.5 else -math.log1p(-rest)):
+        return _gather_lowest(w, f, count, shift, moved)
     # A variance on [0, 1] is at most 1/4, so the divergence is at most t²/8.
     left, right = math.sqrt(8.0 * delta), math.inf
     mean, spread = 0.0, 0.0
@@ -323,83 +383,83 @@ def _shift_kl(delta, w, f, count, order, shift):
     for i in range(count):
         u = (f[i] - low) / span - mean
         spread += w[i] * u * u
-    t, log_mean = max(math.sqrt(2.0 * delta / spread), left), 0.0
-    for _ in range(200):
-        change, excess = 0.0, 0.0
+    t, log_mean = left, 0.0
+    if spread > 0.0:
+        t = max(math.sqrt(2.0 * delta / spread), left)
+    for _ in range(300):
+        # Seen from the heaviest outcome nothing cancels.
+        at = _find_heaviest(t, w, f, count, span)
+        log_mean = _log_tilted(t, w, f, count, at, span)
+        excess, mean, spread = 0.0, 0.0, 0.0
         for i in range(count):
             if w[i] > 0.0:
-                change += w[i] * math.expm1(-t * (f[i] - low) / span)
-        log_mean = math.log1p(change)
-        mean = 0.0
-        for i in range(count):
-            if w[i] > 0.0:
-                u = (f[i] - low) / span
+                u = (f[i] - f[at]) / span
                 y = math.expm1(-t * u - log_mean)
                 excess += w[i] * _surprise(y)
                 mean += w[i] * (1.0 + y) * u
-        spread = 0.0
         for i in range(count):
             if w[i] > 0.0:
-                u = (f[i] - low) / span
+                u = (f[i] - f[at]) / span
                 spread += w[i] * math.exp(-t * u - log_mean) * (u - mean) * (u - mean)
         if excess > delta:
             right = t
         else:
             left = t
         # In the logarithm of t, the logarithm of the divergence is nearly straight.
-        step = math.log(excess / delta) * excess / (t * t * spread) if spread > 0.0 else math.inf
-        there = t * math.exp(-min(max(step, -3.0), 3.0)) if step == step else math.nan
+        step = math.nan
+        if spread > 0.0 and excess > 0.0:
+            step = math.log(excess / delta) * excess / (t * t * spread)
+        there = t * math.exp(-min(max(step, -3.0), 3.0))
         if not left < there < right:
             there = 0.5 * (left + right) if right < math.inf else 2.0 * t
-        moved = abs(there - t)
+        gone = abs(there - t)
         t = there
-        if moved <= 1e-13 * t or (right < math.inf and right - left <= 1e-15 * right):
+        if gone <= 1e-14 * t or (right < math.inf and right - left <= 1e-15 * right):
             break
-    change = 0.0
+    at = _find_heaviest(t, w, f, count, span)
+    log_mean = _log_tilted(t, w, f, count, at, span)
     for i in range(count):
         if w[i] > 0.0:
-            change += w[i] * math.expm1(-t * (f[i] - low) / span)
-    log_mean = math.log1p(change)
-    for i in range(count):
-        if w[i] > 0.0:
-            shift[i] = w[i] * math.expm1(-t * (f[i] - low) / span - log_mean)
-    return low - span * log_mean / t
+            u = (f[i] - f[at]) / span
+            shift[i] = w[i] * math.expm1(-t * u - log_mean)
+            moved[i] = w[i] * math.exp(-t * u - log_mean)
+    return f[at] - span * log_mean / t
 
 
 @inner
-def shift_weights(mode, size, w, f, count, order, shift):
-    """Write by how much the weights move to make the expectation of f smallest.
+def shift_weights(mode, size, count, order, work):
+    """Move the weights work[0] so that the expectation of work[1] is smallest.
 
-    Gives back a value that those who gain lie below and those who lose above: seen from it, every
-    move makes the expectation smaller.
+    Writes by how much they move, work[2], and what they become, work[3].
     """
+    w, f, shift, moved = work[0], work[1], work[2], work[3]
     if mode == EPSILON:
-        return _shift_epsilon(size, w, f, count, shift)
+        return _shift_epsilon(size, w, f, count, shift, moved)
     if mode == TV:
-        return _shift_tv(size, w, f, count, order, shift)
+        return _shift_tv(size, w, f, count, order, shift, moved)
     if mode == PARI_MUTUEL:
-        return _shift_pari_mutuel(size, w, f, count, order, shift)
+        return _shift_pari_mutuel(size, w, f, count, order, shift, moved)
     if mode == CHI2:
-        return _shift_chi2(size, w, f, count, order, shift)
+        return _shift_chi2(
+            size, w, f, count, order, shift, moved, work[4], work[5], work[6]
+        )
     if mode == ODDS_RATIO:
-        return _shift_odds_ratio(size, w, f, count, order, shift)
-    return _shift_kl(size, w, f, count, order, shift)
+        return _shift_odds_ratio(size, w, f, count, order, shift, moved)
+    return _shift_kl(size, w, f, count, shift, moved)
 
 
 @inner
-def contrast(mode, x, a, b, gain, classes, low, up, w, f, order, shift):
+def contrast(mode, size, a, b, classes, order, work):
     """Return the change of the lower expectation of 1_ĉ − 1_c under a mass function on the classes.
 
-    `low` and `up` are the changes of the bounds of a = q(ĉ) and b = q(c): for most balls both are
-    attained at once.
+    For balls that do not attain both bounds at once; a is q(ĉ), and b is q(c).
     """
-    if mode == CHI2 or mode == ODDS_RATIO or mode == KL:
-        w[0], w[1], f[0], f[1] = a, b, 1.0, -1.0
-        w[2], f[2] = max(1.0 - a - b, 0.0), 0.0
-        count = 3 if classes > 2 else 2
-        pivot = shift_weights(mode, x * gain, w, f, count, order, shift)
-        total = 0.0
-        for i in range(count):
-            total += shift[i] * (f[i] - pivot)
-        return total
-    return low - up
+    w, f, shift = work[0], work[1], work[2]
+    w[0], w[1], f[0], f[1] = a, b, 1.0, -1.0
+    w[2], f[2] = max(1.0 - a - b, 0.0), 0.0
+    count = 3 if classes > 2 else 2
+    pivot = shift_weights(mode, size, count, order, work)
+    total = 0.0
+    for i in range(count):
+        total += shift[i] * (f[i] - pivot)
+    return total

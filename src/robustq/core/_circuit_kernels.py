@@ -40,7 +40,7 @@ from ._ball_kernels import (
 )
 from ._scale_kernels import shrink
 from .evidence import CLASS, FEATURE, PRODUCT, SUM, VALUE
-from .modes import ENDLESS, PARI_MUTUEL
+from .modes import ENDLESS, PARI_MUTUEL, USER
 from .scale import LOG_STEP, LOWEST, STEP, UPMOST
 
 __all__ = ["find_maximal", "solve"]
@@ -52,13 +52,12 @@ WHAT, NODE, CHILDREN, DONE = range(4)
 # The columns of what a ball gives to each node.
 GAIN, FALL, FALL_SCALE, RISE, RISE_SCALE = range(5)
 
+RARE = 1e-6
 ENOUGH = 1e-11  # how near, relative, is near enough
 MAX_STEPS = 300
-NEAR = 1e-5  # a lead that is smaller, relative, is compared with changes
+NEAR = 1e-2  # a lead that is smaller, relative, is compared with changes
 ROUNDING = 1e-14  # what is left of a lead below this, relative, is rounding
 LOG_TWO = math.log(2.0)
-LARGEST_X = 1e150  # beyond, nothing changes any more
-UNBACKED = 1e-140  # what moves below this has no rows behind it
 
 byte_vector = types.Array(types.int8, 1, "C", readonly=True)
 float_cube = types.Array(types.float64, 3, "C", readonly=True)
@@ -176,10 +175,10 @@ def _push(mode, near, x, row, class_probs, class_gain, class_ball, best, rival, 
         return lower_bound(mode, x, a, gain, falls[FALL], falls[FALL_SCALE]) - upper_bound(
             mode, x, b, gain, rises[RISE], rises[RISE_SCALE]
         ), 0.0
-    low = change_lower(mode, x, a, gain, falls[FALL], falls[FALL_SCALE])
-    up = change_upper(mode, x, b, gain, rises[RISE], rises[RISE_SCALE])
-    classes = class_probs.shape[1]
-    d = contrast(mode, x, a, b, gain, classes, low, up, work[0], work[1], order, work[2])
+    if mode <= PARI_MUTUEL:
+        low = change_lower(mode, x, a, gain, falls[FALL], falls[FALL_SCALE])
+        return a - b, low - change_upper(mode, x, b, gain, rises[RISE], rises[RISE_SCALE])
+    d = contrast(mode, x * gain, a, b, class_probs.shape[1], order, work)
     return (a - b, d) if near else (a - b + d, 0.0)
 
 
@@ -196,26 +195,34 @@ def _apply(mode, near, x, node, p, ball, v, d, e):
             change = change_upper(mode, x, q, gain, factors[RISE], factors[RISE_SCALE])
         return _multiply(v, d, e, q, change)
     if value > 0.0:
-        q = lower_bound(mode, x, q, gain, factors[FALL], factors[FALL_SCALE])
+        if factors[FALL_SCALE] > 0.0 and x < ENDLESS:
+            # In two steps: a small probability may be divided by a large number.
+            v, d, e = _multiply(v, 0.0, e, 1.0 / (1.0 + x * factors[FALL_SCALE]), 0.0)
+            q = max(q - x * factors[FALL], 0.0)
+        else:
+            q = lower_bound(mode, x, q, gain, factors[FALL], factors[FALL_SCALE])
     elif value < 0.0:
         q = upper_bound(mode, x, q, gain, factors[RISE], factors[RISE_SCALE])
     return _multiply(v, 0.0, e, q, 0.0)
 
 
 @inner
-def _move_two(mode, x, low, high, p, ball):
-    """Write how the weights of two children move: the higher one loses what it can."""
+def _move_two(mode, x, low, high, p, ball, one, other, work):
+    """Move the weights of two children: the higher one loses what it can."""
+    shift, moved = work[2], work[3]
     gain = ball[high, GAIN]
-    if gain == 0.0:
-        move = 0.0
-    elif x >= ENDLESS:
-        move = -p[high]
+    falls, rises = ball[high], ball[low]
+    moved[other] = lower_bound(mode, x, p[high], gain, falls[FALL], falls[FALL_SCALE])
+    moved[one] = upper_bound(mode, x, p[low], gain, rises[RISE], rises[RISE_SCALE])
+    if x >= ENDLESS:
+        shift[other], shift[one] = -p[high], p[high]
     elif p[high] <= p[low]:
         # Of two complements the smaller one has more digits.
-        move = change_lower(mode, x, p[high], gain, ball[high, FALL], ball[high, FALL_SCALE])
+        shift[other] = change_lower(mode, x, p[high], gain, falls[FALL], falls[FALL_SCALE])
+        shift[one] = -shift[other]
     else:
-        move = -change_upper(mode, x, p[low], gain, ball[low, RISE], ball[low, RISE_SCALE])
-    return move
+        shift[one] = change_upper(mode, x, p[low], gain, rises[RISE], rises[RISE_SCALE])
+        shift[other] = -shift[one]
 
 
 @inner
@@ -246,22 +253,20 @@ def _mix(mode, near, x, first, count, p, ball, rest, stack, nodes, work, order, 
         if stack[0, first + k] != 0.0 or stack[1, first + k] != 0.0:
             scale = max(scale, np.int64(stack[2, first + k]))
     total = _read_children(first, count, p, rest, stack, nodes, work, scale)
-    w, f, shift = work[0], work[1], work[2]
+    w, f, shift, moved = work[0], work[1], work[2], work[3]
     gain = ball[nodes[first], GAIN]
     pivot = 0.0
     if gain == 0.0:
         for k in range(total):
-            shift[k] = 0.0
-    elif total == 2 and not rest:
+            shift[k], moved[k] = 0.0, w[k]
+    elif total == 2 and not rest and (mode == USER or min(w[0], w[1]) > RARE):
+        # Bounds will do, unless one weight is so small that the other does not tell it.
         high = 1 if f[1] >= f[0] else 0
-        if f[0] == 0.0 and f[1] == 0.0:
-            # Both may be tiny: their signs tell.
-            high = 1 if stack[0, first + 1] >= 0.0 else 0
-        move = _move_two(mode, x, nodes[first + 1 - high], nodes[first + high], p, ball)
-        shift[high], shift[1 - high], pivot = move, -move, f[1 - high]
+        low, pivot = 1 - high, f[1 - high]
+        _move_two(mode, x, nodes[first + low], nodes[first + high], p, ball, low, high, work)
     else:
         size = ENDLESS if x >= ENDLESS else x * gain
-        pivot = shift_weights(mode, size, w, f, total, order, shift)
+        pivot = shift_weights(mode, size, total, order, work)
     v, d, e = 0.0, 0.0, scale
     result[0], result[1], result[2], result[3] = 0.0, 0.0, scale, scale
     if near:
@@ -275,7 +280,10 @@ def _mix(mode, near, x, first, count, p, ball, rest, stack, nodes, work, order, 
     gained, lost, top, bottom = 0.0, 0.0, scale, scale
     for k in range(count):
         # A large value of weight 0 must not hide a small one: each has its own exponent.
-        part, place = (w[k] + shift[k]) * stack[0, first + k], np.int64(stack[2, first + k])
+        part, place = moved[k], np.int64(stack[2, first + k])
+        if part < LOWEST:
+            part, place = part * UPMOST, place - 1
+        part *= stack[0, first + k]
         if part > 0.0:
             gained, top = _add(gained, top, part, place)
         else:
@@ -429,6 +437,8 @@ def _find_root(
     lead,
     lead_place,
     limit,
+    farthest,
+    unbacked,
     start,
     count,
     items,
@@ -450,7 +460,7 @@ def _find_root(
 ):
     """Return the x at which a rival catches up, infinity if that is beyond the limit."""
     low, high, at_low, at_high = 0.0, math.inf, math.inf, -math.inf
-    farthest = min(limit, LARGEST_X)
+    farthest = min(limit, farthest)
     x = min(start, farthest)
     for _ in range(MAX_STEPS):
         h = _look(
@@ -479,7 +489,7 @@ def _find_root(
         return math.inf
     # Find the magnitude first, if nothing is known but where it is too large.
     for _ in range(MAX_STEPS):
-        if low > 0.0 or high < UNBACKED:
+        if low > 0.0 or high <= unbacked:
             break
         x = high * 2.0**-10
         if near and at_high > -1e15:
@@ -522,7 +532,8 @@ def _find_root(
 
 @kernel(
     types.void(
-        *(types.int64, types.float64, types.float64, int_vector, byte_vector, code_vector),
+        *(types.int64, types.float64, types.float64, types.float64, types.float64),
+        *(int_vector, byte_vector, code_vector),
         *(float_vector, int_vector, code_vector, float_matrix, byte_vector, int_vector),
         *(float_matrix, float_vector, float_cube, int_vector, int_vector, int_vector),
         *(float_matrix, float_matrix, float_vector_out, int_vector_out),
@@ -532,6 +543,8 @@ def _find_root(
 def solve(
     mode,
     limit,
+    farthest,
+    unbacked,
     start,
     starts,
     op,
@@ -559,6 +572,8 @@ def solve(
     ----------
     mode : which lower expectation
     limit : where x ends; `ENDLESS` if that is the end of a closed domain
+    farthest : beyond this x nothing changes any more
+    unbacked : what flips below this x hangs on something without rows behind it
     start : where to begin to look
     starts … slot : of the evidence
     ball : (nodes, 5), what the ball gives to each node: gain, and its form
@@ -579,7 +594,7 @@ def solve(
     items, place = np.zeros((longest, 4), np.int64), np.zeros(longest, np.int64)
     mass, siblings = np.zeros(longest), np.zeros(longest, np.int64)
     stack, nodes = np.zeros((3, longest)), np.zeros(longest, np.int64)
-    work, order, result = np.zeros((3, widest)), np.zeros(widest, np.int64), np.zeros(4)
+    work, order, result = np.zeros((7, widest)), np.zeros(widest, np.int64), np.zeros(4)
     for row in range(len(starts) - 1):
         first, last, best = starts[row], starts[row + 1], prediction[row]
         found[row], tipping[row] = math.inf, -1
@@ -596,7 +611,13 @@ def solve(
             near, lead, lead_place = False, 0.0, 0.0
             if close[row] >= 0:
                 lead, lead_place = leads[close[row], rival], lead_places[close[row], rival]
-                near = lead > 0.0
+                if lead > 0.0:
+                    h = _look(
+                        *(mode, False, lead, lead_place, 0.0, count, items, mass, place, p),
+                        *(ball, rest, class_probs, class_gain, class_ball, best, rival, stack),
+                        *(nodes, work, order, result),
+                    )
+                    near = h < NEAR
             if found[row] < math.inf:
                 by_change = near and found[row] < ENDLESS
                 h = _look(
@@ -607,11 +628,12 @@ def solve(
                 if h > 0.0:
                     continue
             x = _find_root(
-                *(mode, near, lead, lead_place, min(limit, found[row]), start, count, items),
+                *(mode, near, lead, lead_place, min(limit, found[row]), farthest, unbacked, start),
+                *(count, items),
                 *(mass, place, p, ball, rest, class_probs, class_gain, class_ball, best, rival),
                 *(stack, nodes, work, order, result),
             )
-            if x < UNBACKED:
+            if x <= unbacked:
                 x = 0.0
             if x < found[row]:
                 found[row], tipping[row] = x, rival
@@ -667,7 +689,7 @@ def find_maximal(
     items, place = np.zeros((longest, 4), np.int64), np.zeros(longest, np.int64)
     mass, siblings = np.zeros(longest), np.zeros(longest, np.int64)
     stack, nodes = np.zeros((3, longest)), np.zeros(longest, np.int64)
-    work, order, result = np.zeros((3, widest)), np.zeros(widest, np.int64), np.zeros(4)
+    work, order, result = np.zeros((7, widest)), np.zeros(widest, np.int64), np.zeros(4)
     for row in range(len(starts) - 1):
         first, last, x = starts[row], starts[row + 1], sizes[row]
         _count_siblings(first, last, op, arity, nodes, siblings)
@@ -684,9 +706,13 @@ def find_maximal(
                 near, lead, lead_place = False, 0.0, 0.0
                 if close[row] >= 0 and before == 0:
                     lead, lead_place = leads[close[row], behind], lead_places[close[row], behind]
-                    near = lead > 0.0 and x < ENDLESS
-                    if lead < 0.0:
-                        continue
+                    if lead > 0.0 and x < ENDLESS:
+                        h = _look(
+                            *(mode, False, lead, lead_place, 0.0, count, items, mass, place, p),
+                            *(ball, rest, class_probs, class_gain, class_ball, ahead, behind),
+                            *(stack, nodes, work, order, result),
+                        )
+                        near = h < NEAR
                 h = _look(
                     *(mode, near, lead, lead_place, x, count, items, mass, place, p, ball, rest),
                     *(class_probs, class_gain, class_ball, ahead, behind, stack, nodes, work),

@@ -50,6 +50,8 @@ READ = 8  # rows read at a time
 SMALL = 1e-150  # products are kept above this by taking their logarithm in time
 SAFE = 1e-250  # a product above this has not underflowed on the way
 FLOOR = 1e-300  # stands for 0 in a lower factor
+TINY = 1e-280
+ALL_BUT_ONE = 1.0 - 1e-5
 PATIENCE, MAX_STEPS = 8, 300  # after that many steps every other one bisects
 CLEARLY = 1.0 - 1e-9  # smaller than this factor tells: more than rounding
 # A step this small, relative, is the last: what is left of a cubic or a square is below 1e-12.
@@ -326,7 +328,7 @@ def _load_row(cells, i, c, table, prior, lane, a, lower, upper):
     Of a lower factor's denominator, 1 + x s_k is a factor of the other side.
     """
     a[0, lane], lower[0, lane] = prior[P], prior[L]
-    steepest = prior[L_RATE]
+    steepest, smallest = prior[L_RATE], prior[P]
     slope, bend = steepest, steepest * steepest
     denominators = cells.shape[1] + 1
     if a.shape[0] > denominators:
@@ -342,11 +344,12 @@ def _load_row(cells, i, c, table, prior, lane, a, lower, upper):
         value, fall = 1.0, 0.0
         if cell >= 0:
             value, fall, rate = table[cell + c, P], table[cell + c, L], table[cell + c, L_RATE]
+            smallest = min(smallest, value)
             steepest = max(steepest, rate)
             slope += rate
             bend += rate * rate
         a[feature + 1, lane], lower[feature + 1, lane] = value, fall
-    return 1.0 / steepest, slope, bend
+    return 1.0 / steepest, slope, bend, smallest
 
 
 @inlined
@@ -502,12 +505,16 @@ def search(
                     turn[lane], tip[lane] = 0, -1
                     c, rival[lane] = _best_two(joint[i])
                     best[lane], second[lane], scores[lane] = c, rival[lane], joint[i, c]
-                    end, falls[lane], fall_bends[lane] = _load_row(
+                    end, falls[lane], fall_bends[lane], smallest = _load_row(
                         cells, i, c, feature_table, class_table[c], lane, a, lower, upper
                     )
                     if chi2 > 0.0 and a[0, lane] < 1.0:
                         end = min(end, math.sqrt(a[0, lane] / (1.0 - a[0, lane])) / chi2)
                     end = min(end, limit)
+                    if smallest < TINY or (chi2 > 0.0 and a[0, lane] > ALL_BUT_ONE):
+                        # A factor that small drowns in what stands for 0, and a prior so near
+                        # to 1 leaves no digits to what κ leaves of it.
+                        root, turn[lane] = math.nan, classes
                     continue
                 c = second[lane]
                 if turn[lane] > 0:

@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 __all__ = ["margins", "solve"]
 
 
-def solve(ball: Perturbation, log_a: Floats, log_b: Floats, log_lead: Floats) -> Floats:
+def solve(
+    ball: Perturbation, log_a: Floats, log_b: Floats, log_lead: Floats, log_rest: Floats
+) -> Floats:
     """Return at which size b catches up with a.
 
     Parameters
@@ -31,11 +33,13 @@ def solve(ball: Perturbation, log_a: Floats, log_b: Floats, log_lead: Floats) ->
         Logarithms of two probabilities: they may be far below what a float holds.
     log_lead : ndarray of shape (rows,)
         The logarithm of a − b, which is −∞ for a tie.
+    log_rest : ndarray of shape (rows,)
+        The logarithm of 1 − a − b.
     """
     formula = FORMULAS.get(ball.expectation or "")
     with np.errstate(all="ignore"):
         if formula is not None:
-            found = formula(log_a, log_b, log_lead)
+            found = formula(log_a, log_b, log_lead, log_rest)
         else:
             found = _search(ball, log_a, log_b)
     return np.where(np.isneginf(log_lead), 0.0, found)
@@ -59,34 +63,35 @@ def _search(ball: Perturbation, log_a: Floats, log_b: Floats) -> Floats:
     return find_first_flips(margin_of_each, ball.domain, rivals)[0]
 
 
-def _epsilon(_a: Floats, _b: Floats, lead: Floats) -> Floats:
+# Where a and b are nearly all there is, 1 − D would cancel: 1 − D = rest + 2b, and so on.
+
+
+def _epsilon(_a: Floats, _b: Floats, lead: Floats, _rest: Floats) -> Floats:
     return np.exp(lead - np.log1p(np.exp(lead)))
 
 
-def _tv(_a: Floats, _b: Floats, lead: Floats) -> Floats:
+def _tv(_a: Floats, _b: Floats, lead: Floats, _rest: Floats) -> Floats:
     return 0.5 * np.exp(lead)
 
 
-def _pari_mutuel(_a: Floats, _b: Floats, lead: Floats) -> Floats:
-    size = np.exp(lead)
-    return np.where(size < 1.0, size / (1.0 - size), np.inf)
+def _pari_mutuel(_a: Floats, b: Floats, lead: Floats, rest: Floats) -> Floats:
+    return np.exp(lead - np.logaddexp(rest, b + np.log(2.0)))
 
 
-def _chi2(a: Floats, b: Floats, lead: Floats) -> Floats:
-    # D²/(a+b−D²) = x/(1−x) with x = D · (D/(a+b)).
-    share = np.exp(2.0 * lead - np.logaddexp(a, b))
-    return np.where(share < 1.0, share / (1.0 - share), np.inf)
+def _chi2(a: Floats, b: Floats, lead: Floats, rest: Floats) -> Floats:
+    # a + b − D² = (a + b)(1 − a − b) + 4ab.
+    return np.exp(2.0 * lead - np.logaddexp(np.logaddexp(a, b) + rest, a + b + np.log(4.0)))
 
 
-def _odds_ratio(a: Floats, b: Floats, lead: Floats) -> Floats:
+def _odds_ratio(a: Floats, b: Floats, lead: Floats, _rest: Floats) -> Floats:
     return np.where(np.isneginf(b), np.inf, np.exp(lead - a))
 
 
-def _kl(a: Floats, b: Floats, lead: Floats) -> Floats:
+def _kl(a: Floats, b: Floats, lead: Floats, rest: Floats) -> Floats:
     # (√a − √b)² = D²/(√a + √b)².
     square = np.exp(2.0 * (lead - np.logaddexp(0.5 * a, 0.5 * b)))
-    # With b = 0 nothing is left but to empty a: impossible within a finite divergence if a = 1.
-    return -np.log1p(-np.minimum(square, 1.0))
+    left = np.logaddexp(rest, 0.5 * (a + b) + np.log(2.0))
+    return np.where(square < 0.5, -np.log1p(-np.minimum(square, 0.5)), -left)
 
 
 FORMULAS = {

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from .modes import CHI2, ENDLESS, MODES, USER
+from .modes import ENDLESS, MODES, USER
 from .evidence import CLASS, NONE, SUM
 
 if TYPE_CHECKING:
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 __all__ = ["Circuits", "can_solve", "read_classes"]
 
 UNBACKED = 1e-150  # stands for no rows
+AT_ONCE = 1e-140  # sizes below this are reached at once by what has no rows
+FARTHEST, FARTHEST_BY_ROWS = 1e303, 1e150
 START = 2.0**-6  # where the search begins to look
 
 
@@ -72,7 +74,8 @@ class Circuits(NamedTuple):
         x, tipping = np.empty(rows), np.empty(rows, dtype=np.int64)
         limit = find_limit(perturbed)
         _circuit_kernels.solve(
-            *(self.mode, limit, START, *self._arrays, found.prediction, found.runner_up),
+            *(self.mode, limit, *self._range(perturbed), START),
+            *(*self._arrays, found.prediction, found.runner_up),
             *(leads.close, leads.lead, leads.place, x, tipping),
         )
         return size_of(perturbed, x), tipping
@@ -89,6 +92,13 @@ class Circuits(NamedTuple):
             *(leads.close, leads.lead, leads.place, maximal),
         )
         return maximal
+
+    @staticmethod
+    def _range(perturbed: Perturbed) -> tuple[float, float]:
+        """Return the largest x to look at, and the one that only what has no rows reaches."""
+        if perturbed.sizes == "equal":
+            return FARTHEST, 0.0
+        return FARTHEST_BY_ROWS, float(perturbed.ball.x_of(np.float64(AT_ONCE), by_rows=True))
 
     @property
     def _arrays(self) -> tuple[NDArray[np.generic], ...]:
@@ -159,8 +169,7 @@ def _shape(perturbed: Perturbed, locals_: Locals, local: Indices, p: Floats) -> 
     found[:, 0] = 1.0
     rows = None
     if perturbed.sizes == "rows":
-        nothing = UNBACKED**2 if _mode(perturbed) == CHI2 else UNBACKED
-        rows = np.maximum(locals_.rows(local), nothing)
+        rows = np.maximum(locals_.rows(local), UNBACKED)
         found[:, 0] = find_gain(perturbed.ball, rows)
     form = perturbed.ball.form(p, rows)
     if form is not None:

@@ -32,8 +32,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Reading", "Shape", "find_maximal", "predict", "quantify"]
 
-FARTHEST = 1e15  # what a kernel says of roots beyond is looked at again
-
 
 class Shape(Protocol):
     """Rows laid out for a kernel of their own."""
@@ -153,7 +151,23 @@ class _Work:
             lead = a + np.log(-np.expm1(b - a))
             exact = self.leads.log_leads(rows, rival) + (a - self.joint[rows, best])
         lead = np.where(np.isnan(exact), lead, exact)
-        return atoms.solve(neighbourhood.ball, a, b, np.where(np.isnan(lead), -np.inf, lead))
+        rest = self._log_rest(neighbourhood, logs, rows, best, rival)
+        lead = np.where(np.isnan(lead), -np.inf, lead)
+        return atoms.solve(neighbourhood.ball, a, b, lead, rest)
+
+    @staticmethod
+    def _log_rest(
+        neighbourhood: OnAtoms, logs: Floats, rows: Indices, best: Indices, rival: Indices
+    ) -> Floats:
+        """Return the logarithm of what two classes leave to everything else."""
+        others = logs[rows].copy()
+        every = np.arange(len(rows))
+        others[every, best] = others[every, rival] = -np.inf
+        with np.errstate(all="ignore"):
+            if neighbourhood.joint:
+                both = np.exp(logs[rows, best]) + np.exp(logs[rows, rival])
+                return np.log1p(-np.minimum(both, 1.0))
+            return np.logaddexp.reduce(others, axis=1)
 
     # Local mass functions
 
@@ -166,7 +180,7 @@ class _Work:
             if self.general or not shape.fits(perturbed):
                 continue
             x, rival = shape.solve(perturbed, self.found.take(where))
-            sure = ~(np.isnan(x) | ((x > FARTHEST) & np.isfinite(x)))
+            sure = ~np.isnan(x)
             done = where[sure]
             robustness[done], tipping[done] = shape.size_of(perturbed, x[sure]), rival[sure]
             waiting[done] = False

@@ -12,4 +12,4 @@ MODES = {
     "odds_ratio": ODDS_RATIO,
     "kl": KL,
 }
-ENDLESS = 1e250  # stands for the end of a closed domain that x never reaches
+ENDLESS = 1e305  # stands for the end of a closed domain that x never reaches

@@ -138,7 +138,7 @@ def _read_parts(
     parts = tuple(part for part in asked if not part.startswith(FEATURE))
     for part in parts:
         if part not in every:
-            _refuse_part(part, every)
+            _refuse_part(part, (*every, ALL, *WHOLES))
     columns = []
     for part in asked:
         if part.startswith(FEATURE):

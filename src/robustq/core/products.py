@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 __all__ = ["ProductTables", "Products"]
 
+FARTHEST = 1e15  # roots beyond are looked for again
+
 
 class BallTables(NamedTuple):
     """What a ball makes of the tables; see `_product_kernels`."""
@@ -105,6 +107,9 @@ class Products:
             *(self.cells, self.joint, made.prior, made.features, made.cut, made.limit),
             *(perturbed.ball.keeps_zero, made.chi2, made.fractional, x, tipping),
         )
+        # At the end of its range, and where nothing flips, the kernel may be misled.
+        with np.errstate(invalid="ignore"):
+            x[~(x < min(FARTHEST, made.limit * (1.0 - 1e-9)))] = np.nan
         return x, tipping
 
     def size_of(self, perturbed: Perturbed, x: Floats) -> Floats:

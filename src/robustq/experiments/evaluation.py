@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from robustq import indicators, rejection
-from robustq.families.base import ignoring_unknown_values
-from robustq.perturbations import get
+from robustq import rejection
+from robustq.core.neighbourhoods import read
+from robustq.indicators import get
+from robustq.indicators.choices import REMARK, list_single, list_wider
+from robustq.indicators.scores import examine
 from robustq.rejection.averages import GRID
 from robustq.rejection.bands import confidence_band
 from robustq.tables.table import take_rows
@@ -18,14 +20,13 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from robustq.arrays import Indices
+    from robustq.arrays import Bools, Floats, Indices
+    from robustq.core.assessment import Assessment
+    from robustq.core.neighbourhoods import PerturbationLike
     from robustq.families.base import GenerativeClassifier
 
-__all__ = ["FAST", "SINGLE", "evaluate"]
+__all__ = ["evaluate"]
 
-# What a single model tells; those that need the general path only where rows are few.
-FAST = ("r_epsilon", "r_tv", "r_chi2", "r_pari_mutuel", "u_marg", "u_max", "u_H")
-SINGLE = ("r_epsilon", "r_tv", "r_chi2", "r_pari_mutuel", "r_odds_ratio", "r_kl", *FAST[4:])
 FEW_ROWS = 2000
 LEAST_ROBUST = 10
 RESAMPLES = 200
@@ -39,7 +40,7 @@ def evaluate(
     *,
     title: str,
     names: Sequence[Any] | None = None,
-    ball: str = "tv",
+    ball: PerturbationLike = "tv",
     rows: Indices | None = None,
 ) -> dict[str, Any]:
     """Return what is to be told about a model.
@@ -53,18 +54,19 @@ def evaluate(
     title : str
         What to call the model.
     names : sequence of str, optional
-        Indicators; by default all that a single model allows, of balls without a kernel only
-        where there are at most 2000 rows.
-    ball : str, default "tv"
+        Indicators; by default all that a single model allows, of balls that kernels do not know
+        only where there are at most 2000 rows.
+    ball : str or Neighbourhood, default "tv"
         What the least robust predictions are told by.
     rows : ndarray of int, optional
         Which rows of a file these are, if some were left out.
     """
-    chosen = list(names or (SINGLE if len(y) <= FEW_ROWS else FAST))
-    with ignoring_unknown_values():
-        assessment = model.assess(X, [get(ball)])
-        scores = indicators.compute(model, X, chosen)
-    correct = assessment.prediction == y
+    known = list_single(model)
+    chosen = list(names or [name for name in known if len(y) <= FEW_ROWS or _is_quick(name)])
+    told = read(ball)
+    seen = examine(model, X, chosen, more=[told])
+    correct = seen.assessment.prediction == y
+    robustness = seen.assessment.robustness[told.name]
     labels, counts = np.unique(y, return_counts=True)
     return {
         "title": title,
@@ -77,19 +79,26 @@ def evaluate(
         ],
         "accuracy": float(correct.mean()),
         "frequent": float(counts.max() / len(y)),
-        "indicators": {name: _describe_curve(correct, score) for name, score in scores.items()},
-        "left_out": [name for name in SINGLE if name not in chosen] if names is None else [],
-        "ball": ball,
+        "indicators": {name: _describe_curve(correct, s) for name, s in seen.scores.items()},
+        "left_out": [name for name in known if name not in chosen] if names is None else [],
+        "remarks": [REMARK] if set(list_wider(model)) & set(seen.scores) else [],
+        "ball": told.name,
         "robustness": {
-            "right": _describe_spread(assessment.robustness[ball][correct]),
-            "wrong": _describe_spread(assessment.robustness[ball][~correct]),
+            "right": _describe_spread(robustness[correct]),
+            "wrong": _describe_spread(robustness[~correct]),
         },
-        "points": {"correct": correct, "robustness": assessment.robustness[ball]},
-        "least": _list_least(X, y, assessment, ball, rows),
+        "points": {"correct": correct, "robustness": robustness},
+        "least": _list_least(X, y, seen.assessment, told.name, rows),
     }
 
 
-def _describe_curve(correct: Any, score: Any) -> dict[str, Any]:
+def _is_quick(name: str) -> bool:
+    """Tell whether an indicator takes no long where rows are many."""
+    neighbourhood = get(name).neighbourhood
+    return neighbourhood is None or neighbourhood.ball.form(np.array([0.5])) is not None
+
+
+def _describe_curve(correct: Bools, score: Floats) -> dict[str, Any]:
     curve = rejection.accuracy_rejection_curve(correct, score)
     band = None
     if len(correct) <= MOST_BAND_ROWS:
@@ -105,14 +114,14 @@ def _describe_curve(correct: Any, score: Any) -> dict[str, Any]:
     }
 
 
-def _describe_spread(values: Any) -> dict[str, Any]:
+def _describe_spread(values: Floats) -> dict[str, Any]:
     if not len(values):
         return {"rows": 0, "median": None}
     return {"rows": len(values), "median": float(np.median(values))}
 
 
 def _list_least(
-    X: pa.Table, y: np.ndarray[Any, Any], assessment: Any, ball: str, places: Indices | None
+    X: pa.Table, y: np.ndarray[Any, Any], assessment: Assessment, ball: str, places: Indices | None
 ) -> list[dict[str, Any]]:
     """Return the least robust predictions, with what would flip them."""
     robustness = assessment.robustness[ball]

@@ -5,10 +5,9 @@ from __future__ import annotations
 import io
 from typing import TYPE_CHECKING, Any
 
+from robustq.families.table import find_recipe
 from robustq.rejection import average_curves
 from robustq.rejection.plots import LAST, plot_curves, style_line, tidy_axes
-
-from .plan import MODELS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -57,7 +56,7 @@ def draw_overview(results: Mapping[str, Curves], titles: Mapping[str, str]) -> F
                 )
             axes.set_xlim(0.0, LAST)
             axes.xaxis.set_major_formatter(lambda x, _: f"{x:.0%}")
-            tidy_axes(axes, f"{title}, {MODELS[model]}")
+            tidy_axes(axes, f"{title}, {find_recipe(model).title}")
     for axes in grid[-1]:
         axes.set_xlabel("share rejected")
     handles, labels = grid[0][0].get_legend_handles_labels()

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from robustq.rejection import Comparison
 
@@ -44,14 +45,8 @@ def judge(tables: Mapping[str, Comparison]) -> list[Finding]:
     found: list[Finding] = []
     for model, table in tables.items():
         view = _View(table)
-        if model == "nbc":
-            found += _judge_best(view, model, "r_chi2", high=True)
-            found += _judge_wins(view, model, "r_epsilon")
-        else:
-            found += _judge_best(view, model, "r_tv", high=False)
-            found += _judge_behind(view, model)
-        found += _judge_strong(view, model)
-        found += _judge_competitive(view, model)
+        for claim in CLAIMS.get(model, ()):
+            found += claim(view, model)
     return found
 
 
@@ -87,7 +82,7 @@ def _grade(holds: object, *, in_part: object) -> Verdict:
     return "agrees" if holds else "agrees in part" if in_part else "differs"
 
 
-def _judge_best(view: _View, model: str, name: str, *, high: bool) -> list[Finding]:
+def _judge_best(view: _View, model: str, *, name: str, high: bool) -> list[Finding]:
     if not view.has(name):
         return []
     where = "high" if high else "low"
@@ -111,7 +106,7 @@ def _judge_best(view: _View, model: str, name: str, *, high: bool) -> list[Findi
     ]
 
 
-def _judge_wins(view: _View, model: str, name: str) -> list[Finding]:
+def _judge_wins(view: _View, model: str, *, name: str) -> list[Finding]:
     if not view.has(name):
         return []
     rank = 1 + sum(wins > view.wins[name] for wins in view.wins.values())
@@ -197,3 +192,20 @@ def _judge_competitive(view: _View, model: str) -> list[Finding]:
 
 def _list_rates(rates: list[float]) -> str:
     return ", ".join(f"{rate:.0%}" for rate in rates) if rates else "no rate"
+
+
+# What the paper says of each of its models; of others it says nothing.
+CLAIMS: Mapping[str, Sequence[Callable[[_View, str], list[Finding]]]] = {
+    "nbc": (
+        partial(_judge_best, name="r_chi2", high=True),
+        partial(_judge_wins, name="r_epsilon"),
+        _judge_strong,
+        _judge_competitive,
+    ),
+    "gef": (
+        partial(_judge_best, name="r_tv", high=False),
+        _judge_behind,
+        _judge_strong,
+        _judge_competitive,
+    ),
+}

@@ -10,13 +10,11 @@ import numpy as np
 import pyarrow as pa
 from sklearn.base import clone
 
-from robustq.families.base import ignoring_unknown_values
-from robustq.families.forest.classifier import GenerativeForestClassifier
-from robustq.families.naive_bayes import NaiveBayesClassifier
-from robustq.indicators import BootstrapEnsemble, measure
+from robustq.families.table import find_recipe
+from robustq.indicators import BootstrapEnsemble
+from robustq.indicators.finding import find_indicator
+from robustq.indicators.scores import examine
 from robustq.tables.table import take_rows
-
-from .plan import find_indicator
 
 if TYPE_CHECKING:
     from robustq.arrays import Indices
@@ -38,16 +36,16 @@ def run_piece(plan: Plan, piece: Piece, data: DataSet) -> pa.Table:
     X_train, y_train = take_rows(data.X, train), data.y[train]
     X_test, y_test = take_rows(data.X, test), data.y[test]
     indicators = [find_indicator(name) for name in plan.indicators]
-    with ignoring_unknown_values():
-        model = _make_model(plan, piece).fit(X_train, y_train)
-        ensemble = None
-        if any(indicator.needs == "ensemble" for indicator in indicators):
-            ensemble = _make_ensemble(plan, piece, model).fit(X_train, y_train)
-        prediction = model.predict(X_test)
-        values = measure(model, X_test, indicators, ensemble)
-        possible = np.isfinite(model.predict_joint_log_proba(X_test)).any(axis=1)
-    about = (test, y_test, prediction, prediction == y_test, possible)
-    return pa.table({**dict(zip(ABOUT, about, strict=True)), **values})
+    recipe = find_recipe(piece.model)
+    model = recipe.make(recipe.preset(plan), _seed(plan, piece, MODEL)).fit(X_train, y_train)
+    ensemble = None
+    if any(indicator.needs == "ensemble" for indicator in indicators):
+        copy = clone(model).set_params(**recipe.refit(model))
+        ensemble = _make_ensemble(plan, piece, copy).fit(X_train, y_train)
+    seen = examine(model, X_test, indicators, ensemble)
+    prediction = seen.assessment.prediction
+    about = (test, y_test, prediction, prediction == y_test, seen.possible)
+    return pa.table({**dict(zip(ABOUT, about, strict=True)), **seen.values})
 
 
 def list_columns(plan: Plan) -> list[str]:
@@ -77,24 +75,7 @@ def digest(data: DataSet) -> str:
     return hashlib.sha256(content.encode()).hexdigest()
 
 
-def _make_model(plan: Plan, piece: Piece) -> Any:
-    if piece.model == "nbc":
-        return NaiveBayesClassifier(smoothing=plan.nbc_smoothing)
-    return GenerativeForestClassifier(
-        n_estimators=plan.trees,
-        smoothing=plan.leaf_smoothing,
-        max_depth=plan.max_depth,
-        random_state=_seed(plan, piece, MODEL),
-        n_jobs=1,
-    )
-
-
-def _make_ensemble(plan: Plan, piece: Piece, model: Any) -> BootstrapEnsemble:
-    copy = clone(model)
-    if piece.model == "nbc":
-        # Chosen once, on the training set: in a bootstrap sample the folds share rows, and
-        # cross-validation would take the same rows for new ones.
-        copy.set_params(smoothing=model.smoothing_)
+def _make_ensemble(plan: Plan, piece: Piece, copy: Any) -> BootstrapEnsemble:
     return BootstrapEnsemble(
         copy, plan.bootstrap_models, random_state=_seed(plan, piece, SAMPLES), n_jobs=1
     )

@@ -12,26 +12,27 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from robustq import __version__, datasets
+from robustq.exceptions import InputError
 from robustq.families.parameters import (
     LARGEST_COUNT,
     LARGEST_SMOOTHING,
     is_between,
     is_count,
 )
-from robustq.exceptions import InputError
-from robustq.indicators import Indicator
-from robustq.indicators import get as get_indicator
-from robustq.perturbations.importing import find_ball
+from robustq.families.table import RECIPES, find_recipe
+from robustq.indicators.finding import find_indicator, is_imported
 from robustq.rejection.averages import read_grid
 from robustq.rejection.comparison import RATES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["INDICATORS", "MODELS", "Piece", "Plan", "find_indicator"]
+__all__ = ["INDICATORS", "MODELS", "Piece", "Plan"]
 
-MODELS = {"nbc": "naive Bayes", "gef": "generative forest"}
-ALIASES = {"forest": "gef", "naive_bayes": "nbc"}
+# Those that the paper has.
+MODELS = tuple(name for name, recipe in RECIPES.items() if recipe.paper is not None)
+# What decides the result of a piece, beside what a model makes of the plan.
+DECISIVE = ("indicators", "seed", "test_share", "most_tests", "bootstrap_models")
 INDICATORS = ("r_epsilon", "r_tv", "r_chi2", "u_marg", "u_max", "u_H", "u_t", "u_a", "u_e")
 
 
@@ -50,7 +51,7 @@ class Piece:
     run: int
 
     def __str__(self) -> str:
-        return f"{self.data_set}, {MODELS[self.model]}, run {self.run + 1}"
+        return f"{self.data_set}, {find_recipe(self.model).title}, run {self.run + 1}"
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,7 @@ class Plan:
     ----------
     data_sets : tuple of str
     models : tuple of str
-        Of "nbc" and "gef".
+        Names of recipes, or their aliases; by default "nbc" and "gef", the paper's.
     indicators : tuple of str
         Names of indicators, or `module:Class` for the robustness in a ball of one's own.
     runs : int
@@ -81,7 +82,7 @@ class Plan:
     """
 
     data_sets: tuple[str, ...] = datasets.names()
-    models: tuple[str, ...] = tuple(MODELS)
+    models: tuple[str, ...] = MODELS
     indicators: tuple[str, ...] = INDICATORS
     runs: int = 10
     rates: tuple[float, ...] = RATES
@@ -97,7 +98,7 @@ class Plan:
     def __post_init__(self) -> None:
         for field, value in (
             ("data_sets", _distinct("data sets", [datasets.get(n).name for n in self.data_sets])),
-            ("models", _distinct("models", [_read_model(name) for name in self.models])),
+            ("models", _distinct("models", [find_recipe(name).name for name in self.models])),
             ("indicators", _distinct("indicators", list(self.indicators))),
             ("rates", tuple(read_grid(self.rates).tolist())),
         ):
@@ -152,44 +153,22 @@ class Plan:
         content : str
             A digest of the data set.
         """
-        decisive = {
-            name: value
-            for name, value in self.to_dict().items()
-            if name not in {"data_sets", "models", "runs", "rates"}
-        }
-        # What only the other model uses does not count.
-        for name in ("leaf_smoothing", "trees", "max_depth"):
-            if piece.model == "nbc":
-                del decisive[name]
-        if piece.model == "gef":
-            del decisive["nbc_smoothing"]
+        plain = self.to_dict()
+        decisive = {name: plain[name] for name in DECISIVE}
+        # What only other models use does not count.
+        preset = find_recipe(piece.model).preset(self)
         versions = [__version__, version("numpy"), version("scikit-learn")]
-        balls = [_digest_module(name) for name in self.indicators if ":" in name]
-        told = [versions, content, asdict(piece), decisive, balls]
+        balls = [_digest_module(name) for name in self.indicators if is_imported(name)]
+        told = [versions, content, asdict(piece), decisive, preset, balls]
         return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:12]
-
-
-def find_indicator(name: str) -> Indicator:
-    """Return the indicator of a name; of `module:Class`, the robustness in that ball."""
-    if isinstance(name, str) and ":" in name:
-        return get_indicator(find_ball(name.removeprefix("r_")))
-    return get_indicator(name)
 
 
 @cache
 def _digest_module(name: str) -> str:
     """Return a checksum of the file that a ball of one's own is in: it may change."""
-    ball = type(find_ball(name.removeprefix("r_")))
-    file = inspect.getsourcefile(ball)
+    neighbourhood = find_indicator(name).neighbourhood
+    file = None if neighbourhood is None else inspect.getsourcefile(type(neighbourhood.ball))
     return hashlib.sha256(Path(file).read_bytes()).hexdigest() if file else ""
-
-
-def _read_model(name: Any) -> str:
-    model = ALIASES.get(name, name)
-    if model not in MODELS:
-        msg = f"unknown model {name!r}; known are {', '.join(MODELS)}"
-        raise InputError(msg)
-    return str(model)
 
 
 def _distinct(what: str, given: list[str]) -> tuple[str, ...]:

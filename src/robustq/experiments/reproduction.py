@@ -13,14 +13,15 @@ from typing import TYPE_CHECKING, Any
 import pyarrow.csv
 
 from robustq.blocks import count_cores
-from robustq.families.parameters import is_count
 from robustq.datasets import DataSet, load
 from robustq.exceptions import InputError, RobustqError
+from robustq.families.parameters import is_count
+from robustq.families.table import find_recipe
 from robustq.files import make_folder, write_atomically
 
 from .figures import FORMATS, draw_curves, draw_overview, render
 from .pieces import digest, run_piece
-from .plan import MODELS, Piece, Plan
+from .plan import Piece, Plan
 from .results import Results, collect
 from .store import Store
 from .summary import figure_name, summarise
@@ -69,7 +70,7 @@ def reproduce(
     ----------
     plan : Plan
     folder : path
-        Gets `pieces/` (what was found for every row tested), `table_nbc` and `table_gef` as .md,
+        Gets `pieces/` (what was found for every row tested), a table for each model as .md,
         .tex and .csv, pictures as .png and .svg, and `summary.json`.
     data_dir : path, optional
         Where UCI's files are; see `robustq.datasets.load`.
@@ -207,7 +208,7 @@ def _cost(piece: Piece, data: dict[str, DataSet]) -> float:
     """Return roughly how long a piece takes, in halves of a second."""
     item = data[piece.data_set]
     cells = len(item.y) * item.X.num_columns
-    return (1.0 if piece.model == "gef" else 0.3) * (0.5 + cells / 50_000)
+    return find_recipe(piece.model).cost * (0.5 + cells / 50_000)
 
 
 def _write_table(folder: Path, model: str, table: Comparison) -> None:
@@ -249,7 +250,7 @@ def _draw(
     tasks = [_Drawing(folder / "overview", "", curves, titles)]
     for model in results:
         for name, title in titles.items():
-            drawn = f"{title}: {MODELS[model]}, mean of {_plural(plan.runs)}"
+            drawn = f"{title}: {find_recipe(model).title}, mean of {_plural(plan.runs)}"
             tasks.append(_Drawing(folder / figure_name(name, model), drawn, curves[model][name]))
     for _ in work(_do, tasks, workers, watcher):
         pass

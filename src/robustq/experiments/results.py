@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import stats
 
+from robustq.indicators.finding import find_indicator
 from robustq.rejection import Comparison, Curve, accuracy_rejection_curve, compare
 
-from .plan import Piece, find_indicator
+from .plan import Piece
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -8,11 +8,12 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from robustq import __version__
+from robustq.families.table import find_recipe
+from robustq.indicators.finding import find_indicator
 from robustq.rejection import average_curves
 
 from .findings import judge
 from .pieces import count_tests
-from .plan import MODELS, find_indicator
 from .results import CONFIDENCE
 
 if TYPE_CHECKING:
@@ -45,7 +46,8 @@ def summarise(
         "indicators": {i.name: i.meaning for i in map(find_indicator, plan.indicators)},
         "data_sets": [_describe(plan, item) for item in data.values()],
         "models": {
-            model: _describe_results(found, model, data) for model, found in results.items()
+            model: _describe_model(plan, model) | _describe_results(found, data)
+            for model, found in results.items()
         },
         "findings": [finding._asdict() for finding in judge(tables)],
         "figures": {
@@ -85,11 +87,15 @@ def _describe(plan: Plan, data: DataSet) -> dict[str, Any]:
     }
 
 
-def _describe_results(found: Results, model: str, data: Mapping[str, DataSet]) -> dict[str, Any]:
+def _describe_model(plan: Plan, model: str) -> dict[str, Any]:
+    recipe = find_recipe(model)
+    return {"title": recipe.title, "parameters": recipe.preset(plan)}
+
+
+def _describe_results(found: Results, data: Mapping[str, DataSet]) -> dict[str, Any]:
     table = found.comparison
     unlike = [name for name, item in data.items() if item.source.paper_rows is not None]
     return {
-        "title": MODELS[model],
         "table": {
             "labels": list(table.labels),
             "names": list(table.names),

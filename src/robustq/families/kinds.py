@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import difflib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+
+from robustq.exceptions import UnknownNameError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -85,8 +88,9 @@ class Recipe:
     estimator : type
     options : dict of str to Option
         Options of the command that it understands: smoothing, bins, trees, max_depth.
-    paper : callable
-        Takes a plan; returns the parameters of the paper's experiments.
+    paper : callable, optional
+        Takes a plan; returns the parameters of the paper's experiments. None if the paper does not
+        have it: then it is run with its defaults, and only where it is asked for.
     describe : callable
         Takes a fitted estimator; returns facts for `inspect`, as pairs of words and values.
     refit : callable
@@ -100,7 +104,31 @@ class Recipe:
     title: str
     estimator: type[GenerativeClassifier]
     options: Mapping[str, Option] = field(default_factory=dict)
-    paper: Callable[[Any], dict[str, Any]] = lambda _: {}
+    paper: Callable[[Any], dict[str, Any]] | None = None
     describe: Callable[[Any], list[tuple[str, str]]] = lambda _: []
     refit: Callable[[Any], dict[str, Any]] = lambda _: {}
     cost: float = 1.0
+
+    def preset(self, plan: Any) -> dict[str, Any]:
+        """Return the parameters that an experiment gives the estimator."""
+        return {} if self.paper is None else self.paper(plan)
+
+    def make(
+        self, parameters: Mapping[str, Any], seed: int | None = None
+    ) -> GenerativeClassifier:
+        """Return an estimator with these parameters; the seed goes to those that take one.
+
+        Raises
+        ------
+        UnknownNameError
+            If it has no such parameter.
+        """
+        known = self.estimator().get_params(deep=False)
+        for name in parameters:
+            if name not in known:
+                near = difflib.get_close_matches(name, known, n=1, cutoff=0.4)
+                hint = f"; did you mean {near[0]!r}?" if near else ""
+                msg = f"{self.title} has no parameter {name!r}; it has {', '.join(known)}{hint}"
+                raise UnknownNameError(msg)
+        seeded = seed is not None and "random_state" in known
+        return self.estimator(**({"random_state": seed} if seeded else {}) | dict(parameters))

@@ -25,7 +25,15 @@ from .sniffing import SAMPLE, CsvOptions, check_names, sniff
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-__all__ = ["BATCH_ROWS", "STDIN", "Source", "open_sources", "read_table"]
+__all__ = [
+    "BATCH_ROWS",
+    "STDIN",
+    "Source",
+    "open_sources",
+    "read_ahead",
+    "read_table",
+    "unify_types",
+]
 
 STDIN = "-"
 BATCH_ROWS = 1 << 17
@@ -341,3 +349,29 @@ def read_ahead(batches: Iterator[pa.Table]) -> Iterator[pa.Table]:
     finally:
         # Whoever waits for rows from a pipe may wait for ever.
         pool.shutdown(wait=False, cancel_futures=True)
+
+
+def unify_types(sources: Sequence[Source], names: Sequence[str]) -> dict[str, pa.DataType]:
+    """Return types for columns that all files can give: text, where they differ in kind.
+
+    Parameters
+    ----------
+    sources : sequence of Source
+    names : sequence of str
+    """
+    found = [source.types(names) for source in sources]
+    return {name: _unify([types[i] for types in found], name) for i, name in enumerate(names)}
+
+
+def _unify(types: list[pa.DataType], name: str) -> pa.DataType:
+    different = {kind for kind in types if not pa.types.is_null(kind)}
+    if len(different) <= 1:
+        return next(iter(different), pa.null())
+    if all(pa.types.is_signed_integer(kind) for kind in different):
+        return pa.int64()
+    if any(pa.types.is_nested(kind) or pa.types.is_binary(kind) for kind in different):
+        shown = " and ".join(sorted(map(str, different)))
+        msg = f"column {name!r} is {shown} in different files: it cannot be kept"
+        raise InputError(msg)
+    # Text keeps everything as it is written: 007 is not 7, nor is 2^60 + 1 a float.
+    return pa.string()

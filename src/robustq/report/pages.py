@@ -10,7 +10,14 @@ from markupsafe import Markup, escape
 
 __all__ = ["as_image", "begin_sentence", "fill"]
 
-SYMBOLS = {"epsilon": "ε", "tv": "TV", "chi2": "χ²", "marg": "marg", "kl": "KL"}
+SYMBOLS = {"epsilon": "ε", "tv": "TV", "chi2": "χ²", "kl": "KL"}
+# What some values of parameters mean, in any family.
+MEANINGS = {
+    ("smoothing", "cv"): "by 5-fold cross-validation; the bootstrap models take the value chosen "
+    "on the training set",
+    ("smoothing", 0.0): "by maximum likelihood",
+    ("max_depth", None): "unlimited",
+}
 
 
 def fill(template: str, **values: Any) -> str:
@@ -24,6 +31,7 @@ def fill(template: str, **values: Any) -> str:
     )
     environment.filters |= {
         "symbol": _symbol,
+        "parameter": _say_parameter,
         "percent": lambda share, digits=1: f"{100 * share:.{digits}f}",
         "sentence": begin_sentence,
         "count": lambda number: f"{number:,}",
@@ -46,4 +54,16 @@ def _symbol(name: str) -> Markup:
     letter, line, rest = name.partition("_")
     if letter not in {"r", "u"} or not line:
         return Markup(escape(name))  # noqa: S704 (escaped)
-    return Markup("<i>{}</i><sub>{}</sub>").format(letter, SYMBOLS.get(rest, rest))
+    for ball, symbol in SYMBOLS.items():
+        # What is perturbed comes after the ball: r_tv_all.
+        if rest == ball or rest.startswith(f"{ball}_"):
+            rest = symbol + rest.removeprefix(ball)
+            break
+    return Markup("<i>{}</i><sub>{}</sub>").format(letter, rest.replace("_", " "))
+
+
+def _say_parameter(name: str, value: Any) -> str:
+    """Return a parameter and its value in words."""
+    told = f"{name} {'none' if value is None else value}"
+    said = [words for (key, known), words in MEANINGS.items() if (key, known) == (name, value)]
+    return f"{told} ({said[0]})" if said else told

@@ -9,19 +9,21 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.frozen import FrozenEstimator
 
+from robustq.exceptions import InputError, NoGuaranteeWarning
 from robustq.families.base import NotFittedError, require_fitted
 from robustq.families.labels import read_labels
-from robustq.families.parameters import is_between, read_random_state
-from robustq.exceptions import InputError, NoGuaranteeWarning
+from robustq.families.parameters import read_random_state
 from robustq.indicators import BootstrapEnsemble, compute, get
 from robustq.indicators.probabilities import predict_probabilities
 from robustq.tables.table import count_rows, take_rows
 
-from .thresholds import Calibration, calibrate
+from .gates import Gate, Promise, calibrate_gate, require_share
 
 if TYPE_CHECKING:
     from robustq.arrays import Bools, Floats, Indices
     from robustq.perturbations import Perturbation
+
+    from .thresholds import Calibration
 
 __all__ = ["SelectiveClassifier"]
 
@@ -42,7 +44,7 @@ class SelectiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         and fitted. If it is already fitted, wrap it in `sklearn.frozen.FrozenEstimator`: then
         all data given to fit serve to calibrate, and must be new to it.
     indicator : str or Perturbation, default "r_tv"
-        What to trust: see `robustq.indicators.names`.
+        What to trust: see `robustq.indicators.names`; "r_tv_all" and the like too.
     max_error : float, default 0.05
         The largest share of wrong predictions among those accepted.
     confidence : float, default 0.95
@@ -73,6 +75,8 @@ class SelectiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         The share of the calibration data that is accepted.
     calibration_ : Calibration
         What was found at each threshold.
+    gate_ : Gate
+        Who is accepted.
 
     Examples
     --------
@@ -88,6 +92,7 @@ class SelectiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     estimator_: Any
     classes_: np.ndarray[Any, Any]
     calibration_: Calibration
+    gate_: Gate
 
     def __init__(
         self,
@@ -146,19 +151,15 @@ class SelectiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         if hasattr(self.estimator_, "feature_names_in_"):
             self.feature_names_in_ = self.estimator_.feature_names_in_
         correct = np.asarray(self.estimator_.predict(X)).reshape(len(labels)) == labels
-        score = self._score(X)
-        self.calibration_ = calibrate(correct, score, float(self.confidence))
-        picked = self.calibration_.pick(float(self.max_error))
-        self.guaranteed_ = picked is not None
-        if picked is None:
-            self.threshold_, self.error_bound_, self.coverage_ = np.inf, np.nan, 0.0
-            self.accepts_all_ = False
+        promise = Promise(self.max_error, self.confidence)
+        self.gate_, self.calibration_ = calibrate_gate(correct, self._scores(X), promise)
+        self.threshold_ = self.gate_.threshold
+        self.accepts_all_ = self.gate_.inclusive
+        self.guaranteed_ = self.gate_.bound is not None
+        self.error_bound_ = np.nan if self.gate_.bound is None else self.gate_.bound
+        self.coverage_ = self.gate_.accepted
+        if not self.guaranteed_:
             self._warn(len(labels))
-        else:
-            self.accepts_all_ = picked == 0
-            self.threshold_ = float(self.calibration_.thresholds[picked])
-            self.error_bound_ = float(self.calibration_.bounds[picked])
-            self.coverage_ = float(self.calibration_.accepted[picked] / len(labels))
         return self
 
     def _warn(self, rows: int) -> None:
@@ -192,11 +193,10 @@ class SelectiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         ndarray of bool, of shape (rows,)
         """
         require_fitted(self, "calibration_")
-        return (self._score(X) > self.threshold_) | self.accepts_all_
+        return self.gate_.accepts(self._scores(X)[self.gate_.indicator])
 
-    def _score(self, X: Any) -> Floats:
-        scores = compute(self.estimator_, X, [self.indicator], ensemble=self.ensemble_)
-        return next(iter(scores.values()))
+    def _scores(self, X: Any) -> dict[str, Floats]:
+        return compute(self.estimator_, X, [self.indicator], ensemble=self.ensemble_)
 
     def _check_parameters(self) -> None:
         get(self.indicator)
@@ -206,11 +206,8 @@ class SelectiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         if self.ensemble is not None and not isinstance(self.estimator, FrozenEstimator):
             msg = "an ensemble can be given for a frozen estimator only; for others one is made"
             raise InputError(msg)
-        for name in ("max_error", "confidence", "calibration_size"):
-            value = getattr(self, name)
-            if not is_between(value, 0.0, 1.0) or value == 1:
-                msg = f"{name} must lie between 0 and 1, got {value!r}"
-                raise InputError(msg)
+        Promise(self.max_error, self.confidence)
+        require_share("calibration_size", self.calibration_size)
 
     def _split(self, labels: np.ndarray[Any, Any], rng: np.random.RandomState) -> Indices:
         """Return the rows to keep aside, a share of them all at random.

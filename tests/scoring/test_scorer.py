@@ -1,19 +1,21 @@
 """Scores do not depend on the file that rows come in."""
 
-import json
+import threading
+import warnings
 from datetime import date, datetime
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
 from robustq import GenerativeForestClassifier, NaiveBayesClassifier
-from robustq.exceptions import InputError, UnsupportedError
-from robustq.io import Scorer, adapt_table, infer_types, open_sources, open_writer
-from robustq.io.scoring import Gate, unify_types
-from robustq.perturbations import get
+from robustq.core.neighbourhoods import read, read_all
+from robustq.exceptions import InputError, UnknownNameError, UnsupportedError
+from robustq.io import adapt_table, infer_types, open_sources
+from robustq.io.adapting import MOST_WORDS
+from robustq.scoring import Scorer
+from robustq.selection.gates import Gate
 
 ROWS = 400
 RNG = np.random.default_rng(0)
@@ -29,7 +31,7 @@ TABLE = pa.table(
 Y = np.where(
     TABLE["size"].to_numpy() + TABLE["code"].to_numpy() + RNG.normal(size=ROWS) > 2.5, "y", "n"
 )
-BALLS = [get("tv"), get("chi2")]
+BALLS = read_all(["tv", "chi2"])
 
 
 @pytest.fixture(scope="module", params=["nbc", "forest"])
@@ -200,32 +202,6 @@ def test_text_and_numbers_in_one_column_are_explained():
         Scorer(model, BALLS).score(pa.table({"a": ["1", "a"]}))
 
 
-def test_types_of_kept_columns_fit_all_files(tmp_path):
-    pq.write_table(pa.table({"id": [7], "n": pa.array([1], pa.int32())}), tmp_path / "a.parquet")
-    pq.write_table(pa.table({"id": ["007"], "n": [2**40]}), tmp_path / "b.parquet")
-    pq.write_table(pa.table({"id": pa.nulls(1), "n": [3]}), tmp_path / "c.parquet")
-    sources = open_sources([str(tmp_path)])
-    assert unify_types(sources, ["id", "n"]) == {"id": pa.string(), "n": pa.int64()}
-    (tmp_path / "d.csv").write_text("id,n\n1,2\n")
-    sources = open_sources([str(tmp_path)])
-    assert unify_types(sources, ["n"]) == {"n": pa.string()}
-    pq.write_table(pa.table({"n": [[1]]}), tmp_path / "e.parquet")
-    with pytest.raises(InputError, match=r"column 'n' is .* in different files"):
-        unify_types(open_sources([str(tmp_path)]), ["n"])
-
-
-def test_whole_numbers_and_others_are_kept_as_text(tmp_path):
-    pq.write_table(pa.table({"id": [2**60 + 1]}), tmp_path / "a.parquet")
-    pq.write_table(pa.table({"id": [1.5]}), tmp_path / "b.parquet")
-    assert unify_types(open_sources([str(tmp_path)]), ["id"]) == {"id": pa.string()}
-
-
-def test_lists_do_not_fit_into_csv(tmp_path):
-    schema = pa.schema([("a", pa.list_(pa.int64()))])
-    with pytest.raises(InputError, match="column 'a' holds lists or records"):
-        open_writer(str(tmp_path / "o.csv"), schema).__enter__()
-
-
 def test_kept_columns_come_first(model):
     table = TABLE.append_column("id", pa.array(range(ROWS)))
     assert score(model, table, keep=["id", "zip"]).column_names[:3] == ["id", "zip", "prediction"]
@@ -246,10 +222,10 @@ def test_columns_that_lack_or_clash_are_named(model):
 def test_a_gate_accepts_what_is_robust_enough(model):
     robustness = score(model, TABLE)["robustness_chi2"].to_numpy()
     least = float(np.median(robustness))
-    found = score(model, TABLE, gate=Gate("chi2", least))
+    found = score(model, TABLE, gate=Gate("r_chi2", least, inclusive=True))
     assert found.column_names[-1] == "accepted"
     assert found["accepted"].to_pylist() == (robustness >= least).tolist()
-    strict = score(model, TABLE, gate=Gate("chi2", least, strict=True))
+    strict = score(model, TABLE, gate=Gate("r_chi2", least))
     assert strict["accepted"].to_pylist() == (robustness > least).tolist()
 
 
@@ -261,54 +237,57 @@ def test_no_rows_give_no_results_of_the_same_types(model):
 
 def test_columns_the_model_does_not_know_are_left_alone(model):
     table = TABLE.append_column("more", pa.array(["NA"] * ROWS))
-    assert adapt_table(table, model.encoding_)["more"].to_pylist() == ["NA"] * ROWS
+    assert score(model, table, keep=["more"])["more"].to_pylist() == ["NA"] * ROWS
+    assert tuple(adapt_table(table, model.encoding_).column_names) == model.encoding_.names
 
 
-RESULT = pa.table(
-    {
-        "prediction": pa.array(["a", "b", None]).dictionary_encode(),
-        "robustness": [0.5, float("inf"), 0.0],
-        "text": ['say "hi"', "Infinity, ü", None],
-        "count": [1, 2, None],
-    }
-)
+def test_neighbourhoods_are_named_in_the_columns(model):
+    asked = read_all(["tv_all", "tv_rows", "epsilon_all_rows", "chi2_posterior"])
+    found = Scorer(model, asked).score(TABLE.slice(0, 50))
+    known = model.assess(TABLE.slice(0, 50), asked)
+    for name in ("tv_all", "tv_rows", "epsilon_all_rows", "chi2_posterior"):
+        robustness = found[f"robustness_{name}"].to_numpy()
+        np.testing.assert_array_equal(robustness, known.robustness[name])
+        tipping = found[f"tipping_class_{name}"].to_pylist()
+        assert tipping == known.tipping_class[name].tolist()
 
 
-@pytest.mark.parametrize("name", ["out.parquet", "out.csv", "out.csv.gz", "out.jsonl"])
-def test_results_are_written_in_any_format(tmp_path, name):
-    path = tmp_path / name
-    with open_writer(str(path), RESULT.schema) as writer:
-        writer.write_table(RESULT.slice(0, 2))
-        assert not path.exists()
-        writer.write_table(RESULT.slice(2))
-    assert [file.name for file in tmp_path.iterdir()] == [name]
-    if name.endswith("parquet"):
-        assert pq.read_table(path).to_pylist() == RESULT.to_pylist()
-    elif name.endswith("jsonl"):
-        lines = [json.loads(line) for line in path.read_text().splitlines()]
-        assert lines == RESULT.to_pylist()
-    else:
-        options = pyarrow.csv.ConvertOptions(
-            strings_can_be_null=True, quoted_strings_can_be_null=False
-        )
-        read = pyarrow.csv.read_csv(path, convert_options=options)
-        assert read.to_pylist() == RESULT.to_pylist()
+def test_what_a_model_cannot_answer_is_refused_at_once(model):
+    with pytest.raises(UnknownNameError, match="no part 'priors'"):
+        Scorer(model, [read("tv", parts=["priors"])])
+    if isinstance(model, GenerativeForestClassifier):
+        with pytest.raises(UnsupportedError, match="density"):
+            Scorer(model, [read("tv_joint")])
 
 
-def test_nothing_is_left_where_writing_fails(tmp_path):
-    class StopError(Exception):
-        pass
+def test_unknown_values_are_counted_by_every_thread_for_itself(model):
+    text = as_text(TABLE.slice(0, 30)).set_column(0, "colour", pa.array(["mauve"] * 30))
+    found, scorer = [], Scorer(model, BALLS)
 
-    for name in ("out.parquet", "out.csv", "out.jsonl"):
-        with pytest.raises(StopError), open_writer(str(tmp_path / name), RESULT.schema) as writer:  # noqa: PT012
-            writer.write_table(RESULT)
-            raise StopError
-    assert list(tmp_path.iterdir()) == []
+    def work():
+        for _ in range(5):
+            found.append(scorer.score_and_count(text)[1])
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert found == [{"column 'colour'": 30}] * 20
+    assert not scorer.unknown
 
 
-def test_an_ending_must_tell_a_format(tmp_path):
-    with pytest.raises(InputError, match=r"no ending that tells a format: use \.parquet"):
-        open_writer(str(tmp_path / "out.xlsx"), RESULT.schema).__enter__()
+def test_words_are_looked_at_once(model):
+    adapted = adapt_table(as_text(TABLE), model.encoding_)
+    assert pa.types.is_dictionary(adapted["zip"].type)
+    many = pa.array([f"x{i}" for i in range(MOST_WORDS + 1)])
+    rows = pa.table({name: many for name in TABLE.column_names if name != "size"})
+    rows = rows.append_column("size", pa.array(["1"] * len(many)))
+    scorer = Scorer(model, BALLS)
+    assert scorer.score(rows).num_rows == len(many)
+    assert scorer.unknown["column 'zip'"] == len(many)
 
 
 def test_a_file_scored_piece_by_piece_is_the_same(tmp_path, model):

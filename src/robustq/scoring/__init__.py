@@ -1,0 +1,5 @@
+"""Rows in, results out, in Arrow batches: what every way to score is made of."""
+
+from .scorer import Scorer
+
+__all__ = ["Scorer"]

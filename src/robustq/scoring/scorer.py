@@ -1,0 +1,126 @@
+"""Scoring: for every row a prediction, how far it is from flipping, and to what."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from robustq.core.quantified import Quantified
+from robustq.exceptions import InputError
+from robustq.io import adapt_table, list_needed, require_columns
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from robustq.arrays import Indices
+    from robustq.core.neighbourhoods import Neighbourhood
+    from robustq.families.base import GenerativeClassifier
+    from robustq.selection.gates import Gate
+
+__all__ = ["Scorer"]
+
+
+@dataclass(eq=False)
+class Scorer:
+    """Turns batches of rows into batches of results.
+
+    Attributes
+    ----------
+    model : GenerativeClassifier
+    neighbourhoods : sequence of Neighbourhood
+    keep : sequence of str, or None
+        The columns of the rows that go into the results; None keeps all.
+    gate : Gate, optional
+        On the robustness in one of the neighbourhoods.
+    kept_types : dict of str to DataType
+        What types kept columns get in the results; their own by default.
+    unknown : Counter
+        How many values of each column were never seen in training, in all that `score` was given.
+
+    Raises
+    ------
+    UnsupportedError, UnknownNameError
+        If the model cannot be perturbed so; the message says why.
+    """
+
+    model: GenerativeClassifier
+    neighbourhoods: Sequence[Neighbourhood]
+    keep: Sequence[str] | None = ()
+    gate: Gate | None = None
+    kept_types: Mapping[str, pa.DataType] = field(default_factory=dict)
+    unknown: Counter[str] = field(default_factory=Counter)
+
+    def __post_init__(self) -> None:
+        # What the model cannot answer is refused before anything is read.
+        for neighbourhood in self.neighbourhoods:
+            neighbourhood.bind(self.model.model_, self.model.encoding_.names)
+
+    def choose(self, names: tuple[str, ...], where: str) -> list[str]:
+        """Return the columns to read, of those that a file has.
+
+        Raises
+        ------
+        InputError
+            If one that is needed is not there, or kept ones would hide results.
+        """
+        kept = names if self.keep is None else tuple(self.keep)
+        needed = list_needed(self.model.encoding_, names, where)
+        require_columns(kept, names, where, "which is to be kept")
+        clash = sorted(set(kept) & set(self.result_names))
+        if clash:
+            msg = f"{where} has a column {clash[0]!r}, as the results do: rename it, or keep others"
+            raise InputError(msg)
+        wanted = {*needed, *kept}
+        return [name for name in names if name in wanted]
+
+    @property
+    def result_names(self) -> list[str]:
+        """The names of the columns that are added."""
+        names = ["prediction", "probability", "runner_up"]
+        for neighbourhood in self.neighbourhoods:
+            names += [f"robustness_{neighbourhood.name}", f"tipping_class_{neighbourhood.name}"]
+        return [*names, *(["accepted"] if self.gate else [])]
+
+    def score(self, table: pa.Table) -> pa.Table:
+        """Return the kept columns and the results of a batch, in the order of its rows."""
+        scored, unknown = self.score_and_count(table)
+        self.unknown.update(unknown)
+        return scored
+
+    def score_and_count(self, table: pa.Table) -> tuple[pa.Table, dict[str, int]]:
+        """Return what `score` does, and the number of unknown values; changes nothing here."""
+        kept = table.column_names if self.keep is None else list(self.keep)
+        columns = {
+            name: table[name].cast(self.kept_types.get(name, table[name].type)) for name in kept
+        }
+        found, unknown = self._quantify(table)
+        return pa.table({**columns, **self._describe(found)}), unknown
+
+    def _quantify(self, table: pa.Table) -> tuple[Quantified, dict[str, int]]:
+        if not table.num_rows:
+            return Quantified.empty(len(self.neighbourhoods), 0), {}
+        strict = self.model.handle_unknown == "error"
+        rows = adapt_table(table, self.model.encoding_, strict=strict)
+        return self.model.count_and_quantify(rows, self.neighbourhoods)
+
+    def _describe(self, found: Quantified) -> dict[str, Any]:
+        columns: dict[str, Any] = {
+            "prediction": self._labels(found.prediction),
+            "probability": found.probability,
+            "runner_up": self._labels(found.runner_up),
+        }
+        for index, neighbourhood in enumerate(self.neighbourhoods):
+            columns[f"robustness_{neighbourhood.name}"] = found.robustness[index]
+            columns[f"tipping_class_{neighbourhood.name}"] = self._labels(found.tipping[index])
+        if self.gate is not None:
+            columns["accepted"] = self.gate.accepts(columns[f"robustness_{self.gate.robustness}"])
+        return columns
+
+    def _labels(self, positions: Indices) -> pa.DictionaryArray:
+        classes = pa.array(self.model.classes_.tolist())
+        codes = np.asarray(positions, dtype=np.int32)
+        return pa.DictionaryArray.from_arrays(pa.array(codes, mask=codes < 0), classes)

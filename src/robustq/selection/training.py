@@ -1,0 +1,132 @@
+"""Training for use: how good a model is on rows held out, and a gate calibrated on them."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from sklearn.base import clone
+
+from robustq import rejection
+from robustq.core.neighbourhoods import read
+from robustq.exceptions import InputError
+from robustq.indicators import get
+from robustq.indicators.choices import PAPER, list_wider
+from robustq.indicators.scores import Examined, examine
+from robustq.tables.table import take_rows
+
+from .gates import Promise, calibrate_gate, require_share
+
+if TYPE_CHECKING:
+    from robustq.arrays import Indices
+    from robustq.core.neighbourhoods import Neighbourhood, PerturbationLike
+    from robustq.families.base import GenerativeClassifier
+
+__all__ = ["Holdout", "Trained", "split_rows", "train"]
+
+
+@dataclass(frozen=True)
+class Holdout:
+    """How good a model is on rows it did not learn from.
+
+    Attributes
+    ----------
+    rows : int
+    accuracy : float
+    frequent : float
+        The accuracy of always saying the most frequent class.
+    au_arc : dict of str to float
+        AU-ARC by indicator.
+    """
+
+    rows: int
+    accuracy: float
+    frequent: float
+    au_arc: dict[str, float]
+
+
+class Trained(NamedTuple):
+    """A fitted model, and how good a copy of it was on rows held out."""
+
+    model: GenerativeClassifier
+    holdout: Holdout | None
+
+
+def split_rows(rows: int, share: float, seed: int) -> tuple[Indices, Indices]:
+    """Return the rows to learn from and those held out, at random."""
+    held = min(rows - 1, max(1, round(share * rows)))
+    shuffled = np.random.RandomState(seed).permutation(rows)
+    return np.sort(shuffled[held:]), np.sort(shuffled[:held])
+
+
+def train(
+    model: GenerativeClassifier,
+    X: Any,
+    y: np.ndarray[Any, Any],
+    *,
+    holdout: float | None,
+    seed: int,
+    promise: Promise | None = None,
+    neighbourhood: PerturbationLike = "tv",
+) -> Trained:
+    """Return the model, fitted, and how good a copy of it was on rows held out.
+
+    With a promise, the model is the copy: a gate holds for the very model it was calibrated for.
+    Both are kept in `training_` too.
+
+    Parameters
+    ----------
+    model : GenerativeClassifier
+    X : frame or array of shape (rows, features)
+    y : ndarray of shape (rows,)
+    holdout : float, optional
+        The share of the rows held out; None holds out none.
+    seed : int
+    promise : Promise, optional
+    neighbourhood : Neighbourhood or str, default "tv"
+        Whose robustness the gate goes by.
+    """
+    if holdout is None:
+        if promise is not None:
+            msg = "max_error needs rows to calibrate with: hold some out"
+            raise InputError(msg)
+        return Trained(model.fit(X, y), None)
+    require_share("holdout", holdout)
+    if len(y) < 2:
+        msg = "there is a single row with a label: give more, or hold none out"
+        raise InputError(msg)
+    learned, held = split_rows(len(y), holdout, seed)
+    copy = clone(model).fit(take_rows(X, learned), y[learned])
+    by = read(neighbourhood)
+    names = (*PAPER, *list_wider(copy), "u_max")
+    seen = examine(copy, take_rows(X, held), names, more=[] if promise is None else [by])
+    found = _describe(seen, y[learned], y[held])
+    told = asdict(found)
+    del told["frequent"]
+    facts = {"holdout": told}
+    if promise is not None:
+        facts["gate"] = _calibrate(seen, y[held], promise, by)
+    fitted = model.fit(X, y) if promise is None else copy
+    fitted.training_ |= facts
+    return Trained(fitted, found)
+
+
+def _describe(seen: Examined, learned: Any, held: Any) -> Holdout:
+    correct = seen.assessment.prediction == held
+    labels, counts = np.unique(learned, return_counts=True)
+    return Holdout(
+        len(held),
+        float(correct.mean()),
+        float(np.mean(held == labels[counts.argmax()])),
+        {name: rejection.auc(correct, score) for name, score in seen.scores.items()},
+    )
+
+
+def _calibrate(
+    seen: Examined, held: Any, promise: Promise, neighbourhood: Neighbourhood
+) -> dict[str, Any]:
+    correct = seen.assessment.prediction == held
+    scores = {get(neighbourhood).name: seen.assessment.robustness[neighbourhood.name]}
+    gate, _ = calibrate_gate(correct, scores, promise)
+    return gate.to_dict(promise, len(held))
