@@ -106,9 +106,9 @@ def _compile(function, signature, allocates):
 
 
 def _digest_sources():
-    """Return a checksum of all kernels, of their sizes and times: reading them all takes longer."""
+    """Return a checksum of all sources, of their sizes and times: reading them all takes longer."""
     digest = hashlib.sha256()
-    for path in sorted(Path(__file__).parent.rglob("*kernels.py")):
+    for path in sorted(Path(__file__).parent.rglob("*.py")):
         about = path.stat()
         digest.update(f"{path.name} {about.st_size} {about.st_mtime_ns}\n".encode())
     return digest.hexdigest()

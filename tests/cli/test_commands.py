@@ -293,7 +293,7 @@ def test_evaluate_writes_a_page_and_numbers(folder, tmp_path):
     assert told["rows"] == ROWS
     assert set(told["indicators"]) == {
         *("r_epsilon", "r_tv", "r_chi2", "r_pari_mutuel", "r_odds_ratio", "r_kl"),
-        *("u_marg", "u_max", "u_H"),
+        *("r_epsilon_all", "r_tv_all", "u_marg", "u_max", "u_H"),
     }
     assert len(told["least"]) == 10
     assert all(item["tipping_class"] != item["prediction"] for item in told["least"])
@@ -345,7 +345,10 @@ def test_the_demo_tells_the_story(tmp_path):
             "there is no folder no/where",
         ),
         (("fit", "train.csv", "--target", "outcome", "-o", "train.csv"), "would be written over"),
-        (("fit", "train.csv", "--target", "outcome", "-o", "x", "--model", "svm"), "nbc or forest"),
+        (
+            ("fit", "train.csv", "--target", "outcome", "-o", "x", "--model", "svm"),
+            "unknown model 'svm'; known are nbc",
+        ),
         (
             ("fit", "train.csv", "--target", "outcome", "-o", "x", "--drop", "z"),
             "no column 'z', which --drop names",

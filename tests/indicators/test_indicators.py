@@ -24,7 +24,7 @@ from robustq import (
 from robustq.families.base import NotFittedError
 from robustq.indicators import uncertainty
 from robustq.perturbations import Perturbation, get
-from tests.classifiers.weather import ROWS, weather
+from tests.families.weather import ROWS, weather
 
 FRAME, LABELS = weather()
 MODEL = NaiveBayesClassifier().fit(FRAME, LABELS)

@@ -485,7 +485,9 @@ def _find_root(
                 *(class_probs, class_gain, class_ball, best, rival, stack, nodes, work, order),
                 result,
             )
-            return ENDLESS if h <= 0.0 and limit == ENDLESS else math.inf
+            # Of an open domain only what is lost before its end counts, however near to it.
+            flips = h <= 0.0 if limit == ENDLESS else (h < 0.0 and result[1] > 0.0)
+            return ENDLESS if flips else math.inf
         return math.inf
     # Find the magnitude first, if nothing is known but where it is too large.
     for _ in range(MAX_STEPS):

@@ -78,7 +78,8 @@ class Circuits(NamedTuple):
             *(*self._arrays, found.prediction, found.runner_up),
             *(leads.close, leads.lead, leads.place, x, tipping),
         )
-        return size_of(perturbed, x), tipping
+        robustness = size_of(perturbed, x)
+        return robustness, np.where(np.isinf(robustness), -1, tipping)
 
     def find_maximal(
         self, perturbed: Perturbed, delta: Floats, ranking: Indices, leads: Leads

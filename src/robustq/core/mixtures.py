@@ -159,7 +159,8 @@ def _make_tables(perturbed: Perturbed, tables: MixtureTables) -> BallTables | No
         return None
     scales = np.concatenate([form.fall_scale[~is_root], form.rise_scale[~is_root]])
     scale = float(scales[0]) if len(scales) else 0.0
-    if not np.all(scales == scale):
+    # A ball with denominators of its own for every weight may have equal ones by chance.
+    if not np.all(scales == scale) or (scale > 0.0 and not perturbed.ball.together):
         return None
     fall = form.fall + tables.weights * scale
     rise = form.rise - tables.weights * scale

@@ -247,7 +247,7 @@ class GenerativeForestClassifier(GenerativeClassifier):
         ndarray of shape (rows,)
             Low for outliers; −∞ for rows that the model holds impossible.
         """
-        return self._map(X, lambda rows: np.logaddexp.reduce(self._log_joint(rows), axis=1))
+        return self._map(X, lambda rows: np.logaddexp.reduce(self.model_.log_joint(rows), axis=1))
 
     def sample(
         self, n: int = 1, random_state: int | np.random.RandomState | None = None

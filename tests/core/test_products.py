@@ -9,11 +9,20 @@ import pytest
 
 from robustq import UnsupportedError
 from robustq.perturbations import Domain, Perturbation, TotalVariation, get
-from robustq.quantification.naive_bayes import margins, quantify
 from tests.perturbations.cases import divergence
 from tests.perturbations.test_convex_solver import ANYWHERE, ON_THE_SUPPORT
 
-from .models import FAST, KNOWN, exact_robustness, make_model, random_codes, random_model
+from .models import (
+    FAST,
+    KNOWN,
+    as_rows,
+    exact_robustness,
+    make_model,
+    margins,
+    quantify,
+    random_codes,
+    random_model,
+)
 
 every_fast_ball = pytest.mark.parametrize("name", FAST)
 every_known_ball = pytest.mark.parametrize("name", KNOWN)
@@ -243,7 +252,7 @@ def test_robustness_is_positive_without_a_tie(name):
     rng = np.random.default_rng(28)
     model = random_model(rng, features=6)
     codes = random_codes(rng, model, rows=300)
-    joint = np.sort(model.log_joint(codes), axis=1)
+    joint = np.sort(model.log_joint(as_rows(codes)), axis=1)
     assert np.all(joint[:, -1] > joint[:, -2])
     assert np.all(quantify(model, codes, [get(name)]).robustness > 0)
 
@@ -325,7 +334,7 @@ def test_the_caps_hold():
         local = [
             model.local_model(i)[code, c]
             for i, code in enumerate(codes[row])
-            if code >= 0 and model.cells.sizes[i] > 1
+            if code >= 0 and model.layout.sizes[i] > 1
         ]
         least = min([model.class_probs[c], *local])
         assert found.robustness[0, row] <= least * (1 + 1e-12)

@@ -9,8 +9,8 @@ from sklearn.datasets import load_digits
 
 from robustq import GenerativeForestClassifier, UnsupportedError
 from robustq.perturbations import Perturbation, get
-from robustq.quantification import evidence
-from robustq.quantification.forest import quantify
+from robustq.core import engine, evidence
+from robustq.core.neighbourhoods import read as read_neighbourhood
 from robustq.tables import Table
 
 from .forests import FAST, KNOWN, check_robustness, finish, joint, random_document, random_rows
@@ -21,6 +21,11 @@ every_known_ball = pytest.mark.parametrize("name", KNOWN)
 
 def read(document):
     return GenerativeForestClassifier.from_dict(finish(copy.deepcopy(document)))
+
+
+def quantify(model, rows, balls, *, general=False):
+    bound = [read_neighbourhood(ball).bind(model, ()) for ball in balls]
+    return engine.quantify(model, rows, bound, general=bool(general))
 
 
 def encode(model, rows):
@@ -325,7 +330,7 @@ def test_blocks_of_evidence_change_nothing(monkeypatch):
     document = random_document(rng, trees=9, features=4)
     rows = random_rows(rng, document, 40, missing=0.5)
     whole = robustness(document, rows, "odds_ratio")
-    monkeypatch.setattr(evidence, "MOST_PAIRS", 50)
+    monkeypatch.setattr(evidence, "MOST_NODES", 50)
     assert np.array_equal(robustness(document, rows, "odds_ratio"), whole)
 
 

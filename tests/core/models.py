@@ -5,7 +5,12 @@ from functools import cache
 import mpmath
 import numpy as np
 
-from robustq.models.naive_bayes import Cells, NaiveBayes
+from robustq.core import engine
+from robustq.core.neighbourhoods import read
+from robustq.core.recursion import Contest
+from robustq.families.naive_bayes import NaiveBayes
+from robustq.learning.counts import Layout
+from robustq.tables import Rows
 from tests.perturbations.exact import EXACT
 
 FAST = ("epsilon", "tv", "chi2", "pari_mutuel")
@@ -16,9 +21,28 @@ def make_model(class_probs, *features):
     """Make a model of p(class) and, for each feature, p(category | class) as (class, category)."""
     class_probs = np.asarray(class_probs, dtype=float)
     tables = [np.asarray(table, dtype=float) for table in features]
-    cells = Cells(tuple(table.shape[1] for table in tables), len(class_probs))
+    layout = Layout(tuple(table.shape[1] for table in tables), len(class_probs))
     flat = [table.T.ravel() for table in tables]
-    return NaiveBayes(class_probs, np.concatenate([*flat, np.empty(0)]), cells)
+    rows = np.full((len(tables), len(class_probs)), np.nan)
+    return NaiveBayes(class_probs, np.concatenate([*flat, np.empty(0)]), layout, np.nan, rows)
+
+
+def as_rows(codes):
+    codes = np.ascontiguousarray(codes, dtype=np.int32)
+    return Rows(codes, np.empty((len(codes), 0)))
+
+
+def quantify(model, codes, balls, *, general=False):
+    """Return what the engine says about rows of codes."""
+    bound = [read(ball).bind(model, ()) for ball in balls]
+    return engine.quantify(model, as_rows(codes), bound, general=general)
+
+
+def margins(model, rows, ahead, behind, ball, delta):
+    """Return the margins of two classes of each row, by the recursion."""
+    perturbed = read(ball).bind(model, ())
+    ((_, evidence),) = model.reach(rows if isinstance(rows, Rows) else as_rows(rows))
+    return Contest(evidence, model.locals, perturbed, ahead, behind).margins(delta)
 
 
 def random_model(rng, classes=None, features=None, zeros=0.0, sizes=(1, 6)):
@@ -35,7 +59,7 @@ def random_model(rng, classes=None, features=None, zeros=0.0, sizes=(1, 6)):
 
 
 def random_codes(rng, model, rows, missing=0.0):
-    codes = np.stack([rng.integers(0, size, rows) for size in model.cells.sizes], axis=1)
+    codes = np.stack([rng.integers(0, size, rows) for size in model.layout.sizes], axis=1)
     codes[rng.random(codes.shape) < missing] = -1
     return codes.astype(np.int32)
 
@@ -45,7 +69,7 @@ def local_probabilities(model, codes, c):
     return [
         float(model.local_model(i)[code, c])
         for i, code in enumerate(codes.tolist())
-        if code >= 0 and model.cells.sizes[i] > 1
+        if code >= 0 and model.layout.sizes[i] > 1
     ]
 
 

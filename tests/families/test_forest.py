@@ -26,11 +26,12 @@ from robustq import (
     UnsupportedError,
     datasets,
 )
-from robustq.classifiers import base
-from robustq.models import memory
+from robustq.families import base
+from robustq import memory
 from robustq.perturbations import get
-from robustq.quantification.forest import margins
 from robustq.tables import Table
+
+from tests.core.models import margins
 
 from .weather import ROWS, weather
 
@@ -462,7 +463,7 @@ def test_splits_that_no_row_passes_one_way_are_dropped():
     tree = DecisionTreeClassifier().fit(X, y)
     model = GenerativeTreeClassifier.from_sklearn(tree, X[:3], y[:3])
     assert len(model.model_.nodes) == 5
-    assert np.all(model.model_.shares > 0)
+    assert np.all(model.model_.weights > 0)
 
 
 @pytest.mark.parametrize(
@@ -535,7 +536,7 @@ def nodes_of(document):
     ("change", "message"),
     [
         (lambda d: d.update(kind="naive_bayes"), "of kind 'naive_bayes'"),
-        (lambda d: d.update(version=2), "update robustq"),
+        (lambda d: d.update(version=3), "update robustq"),
         (lambda d: d.update(trees=[]), "has no trees"),
         (lambda d: d.update(trees=[3]), r"trees\[0\] must be a dictionary"),
         (lambda d: d["trees"][0].pop("nodes"), "lacks 'nodes'"),

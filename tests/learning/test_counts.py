@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from robustq.models.naive_bayes import FOLDS, Counts, _stratify
+from robustq.families.naive_bayes import log_joint
+from robustq.learning.counts import FOLDS, Counts, _stratify
 
 SIZES = (3, 1, 2)
 
@@ -23,7 +24,7 @@ def test_counts_are_sums_of_weights(rows):
         for code in range(size):
             for c in range(4):
                 chosen = (codes[:, feature] == code) & (labels == c)
-                cell = counts.cells.feature(counts.values, feature)[code, c]
+                cell = counts.layout.feature(counts.values, feature)[code, c]
                 assert cell == pytest.approx(weights[chosen].sum())
 
 
@@ -41,11 +42,11 @@ def test_room_for_more_categories_changes_no_count(rows):
     counts = Counts.of(codes, labels, weights, SIZES, 4)
     wider = counts.resize((5, 1, 2))
     np.testing.assert_array_equal(
-        wider.cells.feature(wider.values, 0),
-        np.vstack([counts.cells.feature(counts.values, 0), np.zeros((2, 4))]),
+        wider.layout.feature(wider.values, 0),
+        np.vstack([counts.layout.feature(counts.values, 0), np.zeros((2, 4))]),
     )
     np.testing.assert_array_equal(
-        wider.cells.feature(wider.values, 2), counts.cells.feature(counts.values, 2)
+        wider.layout.feature(wider.values, 2), counts.layout.feature(counts.values, 2)
     )
 
 
@@ -53,21 +54,23 @@ def test_room_for_more_categories_changes_no_count(rows):
 def test_estimates_sum_to_one_even_of_nothing(rows, smoothing):
     codes, labels, weights = rows
     counts = Counts.of(codes[labels < 2], labels[labels < 2], weights[labels < 2], SIZES, 4)
-    model = counts.estimate(smoothing)
+    prior, probs = counts.estimate(smoothing)
     for feature, size in enumerate(SIZES):
-        local = model.local_model(feature)
+        local = counts.layout.feature(probs, feature)
         np.testing.assert_allclose(local.sum(axis=0), 1)
         np.testing.assert_allclose(local[:, 3], 1 / size)  # a class never seen
-    assert model.class_probs[3] == 0
+    assert prior[3] == 0
 
 
 def test_the_joint_is_the_product(rows):
     codes, labels, weights = rows
-    model = Counts.of(codes, labels, weights, SIZES, 4).estimate(1.0)
-    joint = model.log_joint(codes)
+    counts = Counts.of(codes, labels, weights, SIZES, 4)
+    prior, probs = counts.estimate(1.0)
+    joint = log_joint(codes, prior, probs, counts.layout)
     for row in range(len(codes)):
-        factors = [model.local_model(i)[code] for i, code in enumerate(codes[row]) if code >= 0]
-        expected = np.prod([model.class_probs, *factors], axis=0)
+        local = [counts.layout.feature(probs, i) for i in range(len(SIZES))]
+        factors = [local[i][code] for i, code in enumerate(codes[row]) if code >= 0]
+        expected = np.prod([prior, *factors], axis=0)
         np.testing.assert_allclose(joint[row], np.log(expected), rtol=1e-13)
 
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from robustq.perturbations import Domain
-from robustq.quantification.roots import smallest_roots
+from robustq.core.roots import smallest_roots
 
 ROOTS = np.array([1e-300, 1e-20, 3e-7, 0.01, 0.3, 0.5, 0.99, 1.0])
 

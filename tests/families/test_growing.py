@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from robustq import GenerativeForestClassifier, GenerativeTreeClassifier
-from robustq.models.cells import walk
-from robustq.models.forest import CHILD, FEATURE, LEAF
-from robustq.models.planting import Sample
+from robustq.families.forest.cells import walk
+from robustq.families.forest.model import CHILD, FEATURE, LEAF
+from robustq.families.forest.planting import Sample
 from robustq.tables import Rows
 
 

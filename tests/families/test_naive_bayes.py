@@ -13,12 +13,14 @@ from sklearn.naive_bayes import CategoricalNB
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from robustq import InputError, NaiveBayesClassifier, RobustqError, UnknownValueWarning
-from robustq.classifiers import base
-from robustq.classifiers.base import NotFittedError
-from robustq.models.naive_bayes import FOLDS, SMOOTHING_GRID, Counts, _stratify
+from robustq.families import base
+from robustq.families.base import NotFittedError
+from robustq.families.naive_bayes import log_joint
+from robustq.learning.counts import FOLDS, SMOOTHING_GRID, Counts, _stratify
 from robustq.perturbations import get
-from robustq.quantification.naive_bayes import margins
 from robustq.tables import Table
+
+from tests.core.models import margins
 
 from .weather import ROWS, weather
 
@@ -381,7 +383,7 @@ def _refitted_scores(model, frame, y):
             counts = Counts.of(
                 codes[inside], labels[inside], np.ones(inside.sum()), model.encoding_.sizes, 3
             )
-            joint = counts.estimate(smoothing).log_joint(codes[held])
+            joint = log_joint(codes[held], *counts.estimate(smoothing), counts.layout)
             right += (joint.argmax(axis=1) == labels[held]).sum()
             log_proba = joint - np.logaddexp.reduce(joint, axis=1, keepdims=True)
             likelihood += log_proba[np.arange(held.sum()), labels[held]].sum()
@@ -610,13 +612,14 @@ def test_the_document_has_the_documented_form():
     )
     assert model.to_dict() == {
         "format": "robustq-model",
-        "version": 1,
+        "version": 2,
         "kind": "naive_bayes",
         "classes": ["in", "out"],
         "named": True,
         "features": [{"name": "sky", "categories": ["rainy", "sunny"]}],
         "class_probs": [2 / 3, 1 / 3],
         "feature_probs": [[[1.0, 0.0], [0.0, 1.0]]],
+        "rows": {"prior": 3.0, "features": [[2.0, 1.0]]},
     }
 
 
@@ -624,7 +627,10 @@ def test_the_document_has_the_documented_form():
     ("change", "message"),
     [
         ({"format": "pickle"}, "not a model"),
-        ({"version": 2}, "of version 2, and this robustq reads version 1: update"),
+        ({"version": 3}, "of version 3, and this robustq reads versions 1 to 2: update"),
+        ({"rows": {"prior": -1}}, "rows.prior must be counts"),
+        ({"rows": {"prior": "many"}}, "rows.prior must be counts"),
+        ({"rows": {"features": [[1.0]]}}, "rows.features has shape"),
         ({"kind": "forest"}, "of kind 'forest'"),
         ({"classes": []}, "classes must be different labels"),
         ({"classes": ["in", "in"]}, "classes must be different labels"),
