@@ -16,7 +16,8 @@ def unset(monkeypatch):
 
 @pytest.mark.parametrize("threads", [1, 2, None])
 def test_every_row_is_worked_on_once(threads):
-    done, lock = [], threading.Lock()
+    done: list[int] = []
+    lock = threading.Lock()
 
     def work(block):
         with lock:

@@ -16,11 +16,12 @@ import pyarrow.parquet as pq
 import pytest
 
 import robustq
-from tests.cli.commands import ENVIRONMENT, run
+from tests.cli.commands import ENVIRONMENT, call, run
 
 ROWS = 300
 ROOT = Path(__file__).parents[2]
 SMALL_DISK = 30_000  # bytes that a file may have
+FIT = ("fit", "train.csv", "--target", "outcome", "-o", "x", "--drop", "id")
 
 
 @pytest.fixture(scope="module")
@@ -194,6 +195,122 @@ def test_a_calibrated_gate_goes_into_the_model(folder, tmp_path):
     assert "nothing will be accepted" in " ".join(done.stdout.split())
 
 
+def test_neighbourhoods_go_wherever_a_ball_does(folder, tmp_path, monkeypatch):
+    monkeypatch.chdir(folder)
+    (folder / "own_balls.py").write_text(
+        "from robustq.perturbations import TotalVariation\n"
+        "class Mine(TotalVariation):\n    name = 'mine'\n"
+    )
+    out = tmp_path / "o.parquet"
+    done = call(
+        *("score", "forest.robustq", "train.csv", "-o", out, "--perturbation", "tv_all"),
+        *("--perturbation", "tv_rows,own_balls:Mine_all", "--min-robustness", "0.1"),
+    )
+    assert done.exit_code == 0, done.output
+    table = pq.read_table(out)
+    assert table.column_names[3:] == [
+        *("robustness_tv_all", "tipping_class_tv_all", "robustness_tv_rows"),
+        *("tipping_class_tv_rows", "robustness_mine_all", "tipping_class_mine_all", "accepted"),
+    ]
+    everything = table["robustness_tv_all"].to_numpy()
+    np.testing.assert_allclose(table["robustness_mine_all"].to_numpy(), everything, rtol=1e-9)
+    assert table["accepted"].to_pylist() == (everything >= 0.1).tolist()
+    names = ("--indicators", "r_tv,r_tv_all,own_balls:Mine_rows", "--perturbation", "tv_all")
+    done = call(
+        *("evaluate", "forest.robustq", "train.csv", "-o", tmp_path / "r.html", "--json", *names)
+    )
+    assert done.exit_code == 0, done.output
+    told = json.loads(done.stdout)
+    assert list(told["indicators"]) == ["r_tv", "r_tv_all", "r_mine_rows"]
+    assert told["ball"] == "tv_all"
+    assert told["least"][0]["robustness"] == pytest.approx(everything.min())
+    assert "your own data decides" in told["remarks"][0].lower()
+
+
+def test_a_gate_may_go_by_any_neighbourhood(folder, tmp_path, monkeypatch):
+    monkeypatch.chdir(folder)
+    gated = tmp_path / "gated.robustq"
+    done = call(
+        *("fit", "train.csv", "--target", "outcome", "--drop", "id", "--max-error", "0.3"),
+        *("--confidence", "0.8", "--holdout", "0.5", "--perturbation", "tv_all", "-o", gated),
+    )
+    assert done.exit_code == 0, done.output
+    assert "those with a robustness (tv_all) above" in " ".join(done.stdout.split())
+    gate = robustq.load(gated).training_["gate"]
+    assert gate["ball"] == "tv_all"
+    done = call("score", gated, "train.csv", "-o", tmp_path / "o.parquet")
+    assert done.exit_code == 0, done.output
+    table = pq.read_table(tmp_path / "o.parquet")
+    accepted = table["robustness_tv_all"].to_numpy() > gate["above"]
+    assert table["accepted"].to_pylist() == accepted.tolist()
+
+
+def test_gates_of_older_models_are_obeyed(folder, tmp_path):
+    model = robustq.load(folder / "nbc.robustq")
+    model.training_["gate"] = {"ball": "chi2", "above": 0.01, "max_error": 0.1, "accepted": 0.5}
+    model.save(tmp_path / "old.robustq")
+    out = tmp_path / "o.parquet"
+    data = folder / "train.csv"
+    done = call("score", tmp_path / "old.robustq", data, "-o", out, "--perturbation", "tv")
+    assert done.exit_code == 0, done.output
+    table = pq.read_table(out)
+    accepted = table["robustness_chi2"].to_numpy() > 0.01
+    assert table["accepted"].to_pylist() == accepted.tolist()
+
+
+def test_any_parameter_can_be_set(folder, tmp_path, monkeypatch):
+    monkeypatch.chdir(folder)
+    out = tmp_path / "m.robustq"
+    fit = ("fit", "train.csv", "--target", "outcome", "--drop", "id", "--no-holdout", "-o", out)
+    done = call(
+        *(*fit, "--model", "gef", "--trees", "4", "--max-depth", "none"),
+        *("--option", "min_samples_leaf=5", "--option", "criterion=entropy"),
+        *("--option", "max_features=null", "--option", "bootstrap=false", "--seed", "3"),
+    )
+    assert done.exit_code == 0, done.output
+    given = robustq.load(out).get_params()
+    assert given["n_estimators"] == 4
+    assert given["max_depth"] is None
+    assert given["max_features"] is None
+    assert given["bootstrap"] is False
+    assert (given["min_samples_leaf"], given["criterion"]) == (5, "entropy")
+    assert (given["random_state"], given["smoothing"]) == (3, 1e-6)
+    done = call(*fit, "--model", "naive_bayes", "--bins", "4", "--option", "class_prior=[0.5,0.5]")
+    assert done.exit_code == 0, done.output
+    model = robustq.load(out)
+    assert (model.n_bins, model.smoothing, model.class_prior) == (4, "cv", [0.5, 0.5])
+    assert len(model.encoding_.columns[0].categories) == 4
+    assert model.model_.class_probs.tolist() == [0.5, 0.5]
+
+
+@pytest.mark.parametrize("model", ["nbc", "forest"])
+def test_the_same_seed_and_data_give_the_same_bytes(folder, tmp_path, monkeypatch, model):
+    monkeypatch.chdir(folder)
+    fit = ("fit", "train.csv", "--target", "outcome", "--model", model, "--seed", "5")
+    contents = []
+    for threads in ("1", "2"):
+        out = tmp_path / f"{threads}.robustq"
+        done = call(*fit, "--max-error", "0.4", "-o", out, env={"ROBUSTQ_THREADS": threads})
+        assert done.exit_code == 0, done.output
+        contents.append(out.read_bytes())
+    again = run(*fit, "--max-error", "0.4", "-o", tmp_path / "again.robustq", cwd=folder)
+    assert again.returncode == 0, again.stderr
+    assert contents[0] == contents[1] == (tmp_path / "again.robustq").read_bytes()
+    other = tmp_path / "other.robustq"
+    call(*fit[:-1], "6", "--max-error", "0.4", "-o", other)
+    assert other.read_bytes() != contents[0]
+
+
+def test_a_number_of_threads_that_is_none_is_explained(folder, tmp_path):
+    done = call(
+        *("score", folder / "nbc.robustq", folder / "train.csv", "-o", tmp_path / "o.csv"),
+        env={"ROBUSTQ_THREADS": "many"},
+    )
+    assert done.exit_code == 2
+    assert "ROBUSTQ_THREADS must be a whole number from 1, got 'many'" in explain(done)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_model_file_cannot_choose_what_is_imported(folder, tmp_path):
     (tmp_path / "payload.py").write_text("open('ran', 'w')\n")
     model = robustq.load(folder / "nbc.robustq")
@@ -349,6 +466,27 @@ def test_the_demo_tells_the_story(tmp_path):
             ("fit", "train.csv", "--target", "outcome", "-o", "x", "--model", "svm"),
             "unknown model 'svm'; known are nbc",
         ),
+        ((*FIT, "--option", "n_estimator=3"), "no parameter 'n_estimator'; it has bootstrap"),
+        ((*FIT, "--option", "estimators=3"), "did you mean 'n_estimators'?"),
+        ((*FIT, "--option", "min_samples_leaf=0"), "min_samples_leaf must be"),
+        ((*FIT, "--option", "max_depth"), "--option takes name=value, as in max_depth=4"),
+        ((*FIT, "--option", "purity=1", "--option", "purity=1"), "--option purity is given twice"),
+        ((*FIT, "--trees", "3", "--option", "n_estimators=3"), "say the same thing"),
+        ((*FIT, "--option", "numeric=age"), "columns are named by --numeric"),
+        ((*FIT, "--bins", "5"), "--bins is not for generative forest; it has --smoothing, --trees"),
+        ((*FIT, "--model", "nbc", "--trees", "5"), "--trees is not for naive Bayes"),
+        ((*FIT, "--max-error", "2"), "--max-error must lie between 0 and 1"),
+        ((*FIT, "--max-error", "0.1", "--no-holdout"), "--max-error needs rows to calibrate with"),
+        ((*FIT, "--max-error", "0.1", "--perturbation", "tw"), "did you mean 'tv'"),
+        ((*FIT, "--max-error", "0.1", "--perturbation", "tv_joint"), "a density and no mass"),
+        (
+            ("score", "forest.robustq", "train.csv", "-o", "o.csv", "--perturbation", "tv_joint"),
+            "a density and no mass",
+        ),
+        (
+            ("evaluate", "nbc.robustq", "train.csv", "-o", "o.html", "--indicators", "r_tv_al"),
+            "did you mean 'r_tv_all'",
+        ),
         (
             ("fit", "train.csv", "--target", "outcome", "-o", "x", "--drop", "z"),
             "no column 'z', which --drop names",
@@ -397,7 +535,7 @@ def test_the_demo_tells_the_story(tmp_path):
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else None,
 )
-def test_wrong_use_is_explained_and_writes_nothing(folder, arguments, message):
+def test_wrong_use_is_explained_and_writes_nothing(folder, arguments, message, monkeypatch):
     for name, content in (
         ("short.csv", "a,b\n1,2\n3\n"),
         ("empty.csv", ""),
@@ -406,8 +544,9 @@ def test_wrong_use_is_explained_and_writes_nothing(folder, arguments, message):
     ):
         (folder / name).write_text(content)
     before = {path.name for path in folder.iterdir()}
-    done = run(*arguments, cwd=folder)
-    assert done.returncode == 2, done.stderr
+    monkeypatch.chdir(folder)
+    done = call(*arguments)
+    assert done.exit_code == 2, done.output
     assert message in explain(done)
     assert "Traceback" not in done.stderr
     assert {path.name for path in folder.iterdir()} == before

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.cli.commands import run
+from tests.cli.commands import call, run
 
 QUIET = {"ROBUSTQ_DATA": ""}
 
@@ -30,7 +30,7 @@ def test_data_sets_are_listed_with_their_places(nowhere):
 
 def test_a_quick_reproduction_uses_what_is_at_hand(nowhere, tmp_path):
     done = run(
-        *("reproduce", "--quick", "-o", tmp_path / "out", "--indicators", "r_tv,u_max"),
+        *("reproduce", "--quick", "-o", tmp_path / "out", "--indicators", "r_tv_rows,u_max"),
         *("--runs", 1, "--models", "nbc", "--workers", 1),
         env=nowhere,
     )
@@ -51,6 +51,7 @@ def test_a_quick_reproduction_uses_what_is_at_hand(nowhere, tmp_path):
         (("--datasets", "germany"), "did you mean 'german'"),
         (("--models", "svm"), "unknown model 'svm'"),
         (("--indicators", "r_x"), "unknown indicator 'r_x'"),
+        (("--indicators", "r_tv_al"), "did you mean 'r_tv_all'"),
         (("--runs", "0"), "--runs must be a whole number from 1"),
         (("--runs", "many"), "integer"),
         (("--smoothing", "-1"), "--smoothing must be"),
@@ -61,8 +62,8 @@ def test_a_quick_reproduction_uses_what_is_at_hand(nowhere, tmp_path):
     ],
 )
 def test_wrong_use_is_explained_and_writes_nothing(nowhere, tmp_path, arguments, message):
-    done = run("reproduce", "--quick", "-o", tmp_path / "out", *arguments, env=nowhere)
-    assert done.returncode == 2
+    done = call("reproduce", "--quick", "-o", tmp_path / "out", *arguments, env=nowhere)
+    assert done.exit_code == 2
     assert message in " ".join(done.stderr.replace("│", " ").split())
     assert "Traceback" not in done.stderr
     assert not (tmp_path / "out").exists()

@@ -128,7 +128,7 @@ def test_zeros_and_locals_without_rows_are_exact(kind, ball, parts, sizes, missi
 @gaps
 def test_many_more_models_are_exact(kind, ball, parts, sizes, missing):
     rng = np.random.default_rng(73)
-    for zeros in (0.0, 0.2) if ball == "kl" else (0.0, 0.1, 0.2, 0.4):
+    for zeros in (0.1,) if ball == "kl" else (0.1, 0.4):
         classes = int(rng.integers(2, 6))
         document = make(kind, rng, classes=classes, zeros=zeros, zero_rows=zeros / 3)
         check(document, random_rows(rng, document, 2, missing), ball, parts, sizes)

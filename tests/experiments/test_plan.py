@@ -53,6 +53,21 @@ def test_unknown_names_get_a_hint():
         Plan(data_sets=("germany",))
     with pytest.raises(UnknownNameError, match="unknown indicator"):
         Plan(indicators=("r_tvv",))
+    with pytest.raises(UnknownNameError, match="did you mean 'r_tv_all'"):
+        Plan(indicators=("r_tv_al",))
+    with pytest.raises(UnknownNameError, match=r"unknown model 'ngc'.*did you mean 'nbc'"):
+        Plan(models=("ngc",))
+
+
+def test_models_may_be_called_by_any_of_their_names():
+    assert Plan().models == ("nbc", "gef")
+    assert Plan(models=("generative_forest", "naive_bayes")).models == ("gef", "nbc")
+    assert str(Piece("german", "gef", 0)) == "german, generative forest, run 1"
+
+
+def test_neighbourhoods_are_indicators():
+    plan = Plan(indicators=("r_tv", "r_tv_all", "r_epsilon_all_rows"))
+    assert plan.indicators == ("r_tv", "r_tv_all", "r_epsilon_all_rows")
 
 
 def test_a_fingerprint_tells_all_that_decides_the_result():
@@ -63,6 +78,10 @@ def test_a_fingerprint_tells_all_that_decides_the_result():
     )
     # What only forests use does not matter to naive Bayes.
     assert known == Plan(leaf_smoothing=1.0, trees=3, max_depth=2).fingerprint(piece, "content")
+    # Nor does what only naive Bayes uses to forests.
+    forest = Piece("german", "gef", 0)
+    assert plan.fingerprint(forest, "x") == Plan(nbc_smoothing=1.0).fingerprint(forest, "x")
+    assert plan.fingerprint(forest, "x") != Plan(trees=3).fingerprint(forest, "x")
     others = [
         plan.fingerprint(piece, "other content"),
         plan.fingerprint(Piece("german", "nbc", 1), "content"),

@@ -174,9 +174,7 @@ def test_a_split_of_its_own_is_used_and_said(tmp_path):
     names = ("r_tv", "u_t")
     # With "cv", the folds would differ by their seeds too.
     given = {"data_sets": ("spect",), "models": ("nbc",), "nbc_smoothing": 1.0}
-    found = reproduce(
-        Plan(**given, runs=2, indicators=names), tmp_path, data_dir=UCI, workers=1
-    )
+    found = reproduce(Plan(**given, runs=2, indicators=names), tmp_path, data_dir=UCI, workers=1)
     tables = [pq.read_table(path) for path in sorted((tmp_path / "pieces").glob("*.parquet"))]
     assert [table["row"].to_pylist() for table in tables] == [list(range(80, 267))] * 2
     assert tables[0]["r_tv"].equals(tables[1]["r_tv"])

@@ -1,56 +1,46 @@
-"""A toy family: p(c, f) = Σ_g w_g p_g(c) Π p_g(f_i), groups of rows dealt at random.
-
-All that a new family needs stands here; beside it, a row in each of two tables.
-"""
+"""A toy family: p(c, f) = Σ_g w_g p_g(c) Π p_g(f_i), groups of rows dealt at random."""
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from scipy.special import logsumexp
 
 from robustq.core.engine import Reading
-from robustq.core.evidence import CLASS, FEATURE, PRODUCT, SUM, Evidence, split_evidence
+from robustq.core.evidence import CLASS, FEATURE, NONE, PRODUCT, SUM, Evidence, split_evidence
 from robustq.core.frequency import by_frequency
 from robustq.documents.checking import check_shape, check_sums
 from robustq.exceptions import InputError
 from robustq.families.base import GenerativeClassifier, encode
 from robustq.families.kinds import Kind, Option, Recipe
-from robustq.families.labels import find_classes, read_labels, read_weights
-from robustq.families.parameters import is_between, is_count, read_random_state
+from robustq.families.labels import find_classes, read_labels
+from robustq.families.parameters import read_random_state
 from robustq.tables import Table
 
-ARRAYS = ("weights", "class_probs", "feature_probs", "rows")
+PARTS = ("weights", "classes", "features")
+ARRAYS = ("weights", "class_probs", "feature_probs", "counts")
 
 
 @dataclass(frozen=True, eq=False)
 class Groups:
-    """The model; it is a view on its own local mass functions, weights first, then classes."""
+    """The model, and a view on its mass functions: the weights, then classes, then features."""
 
     sizes: tuple[int, ...]
     weights: np.ndarray  # (groups,)
     class_probs: np.ndarray  # (groups, classes)
     feature_probs: np.ndarray  # (groups, features, categories), with zeros at the end
-    rows: np.ndarray  # (1 + 2 groups,): behind the weights, and twice those of each group
+    counts: np.ndarray  # (groups,): the rows of each
 
-    parts, default_parts, on_classes = ("weights", "classes", "features"), ("weights",), (1,)
-    depth, has_numbers = 2, False
-
-    @property
-    def locals(self):
-        return Locals(self)
-
-    @cached_property
-    def by_frequency(self):
-        return by_frequency(self.weights @ self.class_probs)
+    parts, default_parts, on_classes, wide = PARTS, PARTS[:1], (1,), ()
+    depth, has_numbers, counted = 2, False, np.ones(3, dtype=bool)
+    locals = property(lambda self: self)
+    class_table = property(lambda self: self.class_probs)
+    by_frequency = property(lambda self: by_frequency(self.weights @ self.class_probs))
 
     def log_joint(self, rows):
-        joint = np.empty((len(rows), *self.class_probs.shape))
-        with np.errstate(divide="ignore"):
-            joint[:] = np.log(self.weights)[:, None] + np.log(self.class_probs)
-            for i, codes in enumerate(rows.codes.T):
-                seen = codes >= 0
-                joint[seen] += np.log(self.feature_probs[:, i, codes[seen]].T)[:, :, None]
+        joint = np.tile(np.log(self.weights[:, None] * self.class_probs), (len(rows), 1, 1))
+        for i, codes in enumerate(rows.codes.T):
+            seen = codes >= 0
+            joint[seen] += np.log(self.feature_probs[:, i, codes[seen]].T)[:, :, None]
         return logsumexp(joint, axis=1)
 
     def read(self, rows):
@@ -59,101 +49,71 @@ class Groups:
     def reach(self, rows):
         counts = 1 + len(self.weights) * (2 + (rows.codes >= 0).sum(axis=1))
         for block in split_evidence(counts):
-            starts = np.concatenate([[0], np.cumsum(counts[block])])
-            evidence = Evidence.empty(starts)
-            for first, codes in zip(starts[:-1].tolist(), rows.codes[block], strict=True):
+            evidence = Evidence.empty(np.concatenate([[0], np.cumsum(counts[block])]))
+            for first, codes in zip(evidence.starts.tolist(), rows.codes[block], strict=False):
                 self._lay(evidence, first, codes)
             yield block, evidence
 
     def _lay(self, e, at, codes):
         """Write what one row reaches: of each group a product, and their sum at the end."""
-        groups, width = len(self.weights), len(self.sizes)
-        seen = np.flatnonzero(codes >= 0)
+        groups, width, seen = len(self.weights), len(self.sizes), np.flatnonzero(codes >= 0)
         for g in range(groups):
-            e.op[at], e.local[at], e.slot[at] = CLASS, 1 + g, -1
+            e.op[at], e.local[at], e.slot[at], e.extra[at] = CLASS, 1 + g, -1, g
+            e.part[at], e.rows[at] = 1, self.counts[g]
             inside, at = slice(at + 1, at + 1 + len(seen)), at + 1 + len(seen)
             e.op[inside], e.slot[inside] = FEATURE, codes[seen]
             e.p[inside] = self.feature_probs[g, seen, codes[seen]]
             e.local[inside] = 1 + groups + g * width + seen
-            e.op[at], e.arity[at] = PRODUCT, 1 + len(seen)
-            e.p[at], e.local[at], e.slot[at] = self.weights[g], 0, g
+            e.part[inside] = np.where(np.array(self.sizes)[seen] > 1, 2, NONE)
+            e.feature[inside], e.rows[inside] = seen, self.counts[g]
+            e.op[at], e.arity[at], e.local[at], e.slot[at] = PRODUCT, 1 + len(seen), 0, g
+            e.p[at], e.part[at], e.rows[at] = self.weights[g], 0, self.counts.sum()
             at += 1
         e.op[at], e.arity[at] = SUM, groups
 
-
-class Locals:
-    parts, on_classes, counted = Groups.parts, Groups.on_classes, np.ones(3, dtype=bool)
-
-    def __init__(self, model):
-        self.model, self.groups = model, len(model.weights)
-        self.wide = (0,) if self.groups > 2 else ()
-
-    def part(self, local):
-        return np.searchsorted([1, 1 + self.groups], local, side="right")
-
-    def feature(self, local):
-        at = local - 1 - self.groups
-        return np.where(at < 0, -1, at % len(self.model.sizes))
-
     def outcomes(self, local):
-        few = np.array([self.groups, self.model.class_probs.shape[1]])
-        sizes = np.array(self.model.sizes)[self.feature(local)]
-        return np.where(self.part(local) == 2, sizes, few[np.minimum(self.part(local), 1)])
-
-    def rows(self, local):
-        group = 1 + (local - 1 - self.groups) // len(self.model.sizes)
-        return self.model.rows[np.where(self.part(local) == 2, group, local)]
+        few = [len(self.weights), *([self.class_probs.shape[1]] * len(self.weights))]
+        return np.array([*few, *self.sizes * len(self.weights)])[local]
 
     def expand(self, local):
-        return np.array([self._expand(one) for one in local.tolist()])
+        padded = [self.weights, *self.class_probs, *np.concatenate(self.feature_probs)]
+        return np.array([padded[one][: self.outcomes(one)] for one in local.tolist()])
 
-    def _expand(self, one):
-        if one <= self.groups:
-            return self.model.weights if one == 0 else self.model.class_probs[one - 1]
-        g, i = divmod(one - 1 - self.groups, len(self.model.sizes))
-        return self.model.feature_probs[g, i, : self.model.sizes[i]]
+    def position(self, local, slot):
+        return slot
 
 
 class ToyClassifier(GenerativeClassifier):
+    handle_unknown = "missing"
+
     def __init__(
-        self,
-        n_groups=2,
-        *,
-        smoothing=1.0,
-        handle_unknown="missing",
-        categorical=None,
-        numeric=None,
-        random_state=None,
+        self, n_groups=2, smoothing=1.0, categorical=None, numeric=None, random_state=None
     ):
-        self.n_groups, self.smoothing, self.handle_unknown = n_groups, smoothing, handle_unknown
-        self.categorical, self.numeric, self.random_state = categorical, numeric, random_state
+        self.n_groups, self.smoothing, self.random_state = n_groups, smoothing, random_state
+        self.categorical, self.numeric = categorical, numeric
 
     def _check_parameters(self):
-        if not is_count(self.n_groups, 1) or not is_between(self.smoothing, 0.0, 1e9):
-            msg = f"n_groups must be a count and smoothing positive, got {self.get_params()}"
+        if self.n_groups not in (1, 2):
+            msg = f"n_groups must be 1 or 2, got {self.n_groups!r}"
             raise InputError(msg)
 
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X, y):
         self._check_parameters()
-        table = Table.read(X)
-        classes, labels = find_classes(read_labels(y, table.rows))
-        weights = read_weights(sample_weight, table.rows)
-        encoding = self._learn_encoding(table, weights, 5)
+        table, (classes, labels) = Table.read(X), find_classes(read_labels(y))
+        encoding = self._learn_encoding(table, np.ones(table.rows), bins=5)
         codes, sizes = encode(encoding, table).codes, encoding.sizes
         group = read_random_state(self.random_state).randint(self.n_groups, size=table.rows)
-        found = np.full((self.n_groups, len(sizes), max(sizes)), self.smoothing)
         own = np.full((self.n_groups, len(classes)), self.smoothing)
-        np.add.at(own, (group, labels), weights)
+        found = np.full((self.n_groups, len(sizes), max(sizes)), self.smoothing)
+        np.add.at(own, (group, labels), 1.0)
         for i, size in enumerate(sizes):
             seen = codes[:, i] >= 0
-            np.add.at(found, (group[seen], i, codes[seen, i]), weights[seen])
+            np.add.at(found, (group[seen], i, codes[seen, i]), 1.0)
             found[:, i, size:] = 0.0
-        rows = np.bincount(group, weights, minlength=self.n_groups)
-        own, found = (a / a.sum(axis=-1, keepdims=True) for a in (own, found))
-        shares = (rows + self.smoothing) / (rows + self.smoothing).sum()
-        model = Groups(sizes, shares, own, found, np.concatenate([[rows.sum()], rows, rows]))
+        counts = np.bincount(group, minlength=self.n_groups).astype(np.float64)
+        probs = (a / a.sum(axis=-1, keepdims=True) for a in (counts + 1.0, own, found))
         self._note_training(table.rows)
-        self._set_model(model, encoding, classes)
+        self._set_model(Groups(*(sizes, *probs, counts)), encoding, classes)
         return self
 
 
@@ -162,29 +122,26 @@ def unpack(model):
 
 
 def pack(arrays, encoding, classes):
-    groups = len(arrays["weights"])
-    shape = (groups, len(encoding.sizes), max(encoding.sizes))
-    for name, wanted in zip(ARRAYS, [(groups,), (groups, classes), shape], strict=False):
-        check_shape(name, arrays[name], wanted)
+    n, sizes = len(arrays["counts"]), encoding.sizes
+    shapes = ((n,), (n, classes), (n, len(sizes), max(sizes)))
+    for name, shape in zip(ARRAYS, shapes, strict=False):
+        check_shape(name, arrays[name], shape)
         check_sums(arrays[name], name)
-    check_shape("rows", arrays["rows"], (1 + 2 * groups,))
-    return Groups(encoding.sizes, **arrays)
+    return Groups(sizes, **arrays)
 
 
-KIND = Kind(
-    "toy",
-    arrays=dict.fromkeys(ARRAYS, np.float64),
-    unpack=unpack,
-    pack=pack,
-    write=lambda model: {name: array.tolist() for name, array in unpack(model).items()},
-    read=lambda told, *rest: pack({name: np.array(told[name]) for name in ARRAYS}, *rest),
-    estimators=(ToyClassifier,),
-)
-RECIPE = Recipe(
-    "toy",
-    aliases=("groups",),
-    title="toy of groups",
-    estimator=ToyClassifier,
-    options={"smoothing": Option("smoothing", 0.5)},
-    describe=lambda classifier: [("groups", str(len(classifier.model_.weights)))],
-)
+def read(document, encoding, classes):
+    return pack({name: np.array(document[name]) for name in ARRAYS}, encoding, classes)
+
+
+def write(model):
+    return {name: array.tolist() for name, array in unpack(model).items()}
+
+
+def describe(classifier):
+    return [("groups", str(len(classifier.model_.weights)))]
+
+
+TYPES, OPTIONS = dict.fromkeys(ARRAYS, np.float64), {"smoothing": Option("smoothing", 0.5)}
+KIND = Kind("toy", TYPES, unpack, pack, write, read, (ToyClassifier,))
+RECIPE = Recipe("toy", ("groups",), "toy of groups", ToyClassifier, OPTIONS, describe=describe)

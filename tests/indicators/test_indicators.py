@@ -21,9 +21,13 @@ from robustq import (
     UnsupportedError,
     indicators,
 )
+from robustq.core.neighbourhoods import read
 from robustq.families.base import NotFittedError
 from robustq.indicators import uncertainty
+from robustq.indicators.choices import list_single, list_wider
+from robustq.indicators.scores import examine
 from robustq.perturbations import Perturbation, get
+from robustq.tables import Encoding
 from tests.families.weather import ROWS, weather
 
 FRAME, LABELS = weather()
@@ -146,11 +150,97 @@ def test_any_ball_is_an_indicator():
     np.testing.assert_allclose(scores["r_doubled"], scores["r_tv"], rtol=1e-6)
 
 
+FOREST = GenerativeForestClassifier(4, random_state=0).fit(FRAME, LABELS)
+
+
+@pytest.mark.parametrize("model", [MODEL, FOREST], ids=["naive Bayes", "forest"])
+@pytest.mark.parametrize(
+    "name", ["tv_all", "epsilon_rows", "chi2_all_rows", "tv_posterior", "kl_all"]
+)
+def test_any_neighbourhood_is_an_indicator(model, name):
+    rows = FRAME.head(15)
+    (found,) = indicators.compute(model, rows, [f"r_{name}"]).values()
+    np.testing.assert_array_equal(found, model.robustness(rows, name))
+
+
+def test_neighbourhoods_of_a_ball_and_of_parts_are_indicators_too():
+    rows = FRAME.head(15)
+    given = [read(Doubled(), parts="all"), read("tv", parts=["prior"], sizes="rows")]
+    scores = indicators.compute(MODEL, rows, given)
+    assert list(scores) == ["r_doubled_all", "r_tv[prior]_rows"]
+    known = MODEL.robustness(rows, "tv", parts=["prior"], sizes="rows")
+    np.testing.assert_array_equal(scores["r_tv[prior]_rows"], known)
+
+
+def test_what_is_perturbed_is_told_in_words():
+    said = {
+        "r_tv": "the smallest size of tv that flips the prediction",
+        "r_tv_all": "the smallest size of tv that flips the prediction, everything perturbed",
+        "r_tv_rows": "the smallest size of tv that flips the prediction, sizes by rows",
+    }
+    assert {name: indicators.get(name).meaning for name in said} == said
+    assert (
+        "features and prior perturbed" in indicators.get(read("tv", ["prior", "features"])).meaning
+    )
+    assert not any(name.endswith(("_all", "_rows")) for name in indicators.names())
+
+
+def test_what_a_model_cannot_answer_is_refused():
+    with pytest.raises(UnsupportedError, match="a density and no mass"):
+        indicators.compute(FOREST, FRAME, "r_tv_joint")
+
+
+def test_one_look_gives_everything():
+    names = ("r_tv", "r_epsilon_rows", "u_max", "u_marg", "u_H", "u_t")
+    seen = examine(MODEL, FRAME, names, ENSEMBLE, more=[read("chi2_all"), read("tv")])
+    known = indicators.measure(MODEL, FRAME, names, ensemble=ENSEMBLE)
+    assert list(seen.values) == list(seen.scores) == list(names)
+    for name in names:
+        np.testing.assert_allclose(seen.values[name], known[name], rtol=1e-9, atol=1e-14)
+    np.testing.assert_array_equal(seen.scores["u_max"], -seen.values["u_max"])
+    assert list(seen.assessment.robustness) == ["tv", "epsilon_rows", "chi2_all"]
+    assert seen.assessment.prediction.tolist() == MODEL.predict(FRAME).tolist()
+    assert seen.possible.all()
+
+
+def test_rows_are_encoded_no_more_often_than_a_model_is_asked(monkeypatch):
+    encoded, encode = [], Encoding.encode
+
+    def count(self, table):
+        encoded.append(table.rows)
+        return encode(self, table)
+
+    monkeypatch.setattr(Encoding, "encode", count)
+    names = ("r_tv", "r_epsilon", "r_chi2_rows", "u_max", "u_marg", "u_H")
+    examine(MODEL, FRAME, names, more=[read("tv_all")])
+    # For the robustness of all kinds, and for p(c, f).
+    assert sum(encoded) <= 2 * ROWS
+
+
+def test_rows_of_probability_zero_are_told():
+    X, y = [["a", "x"], ["b", "y"]] * 4, [0, 1] * 4
+    bare = NaiveBayesClassifier(smoothing=0.0).fit(X, y)
+    seen = examine(bare, [["a", "x"], ["a", "y"]], ["r_tv", "u_max"])
+    assert seen.possible.tolist() == [True, False]
+    assert seen.values["u_max"].tolist() == [0.0, 0.5]
+
+
+def test_forests_have_more_to_show():
+    assert list_wider(MODEL) == ()
+    assert list_wider(FOREST) == ("r_epsilon_all", "r_tv_all")
+    assert set(list_single(FOREST)) - set(list_single(MODEL)) == {"r_epsilon_all", "r_tv_all"}
+    assert not {"u_t", "u_a", "u_e"} & set(list_single(FOREST))
+
+
 @pytest.mark.parametrize(
     ("names", "error", "message"),
     [
         ("u_maxx", UnknownNameError, "unknown indicator 'u_maxx'; did you mean 'u_max'"),
         ("r_none", UnknownNameError, "known are r_epsilon, r_tv"),
+        ("r_tv_al", UnknownNameError, "unknown indicator 'r_tv_al'; did you mean 'r_tv_all'"),
+        ("r_chi2_row", UnknownNameError, "did you mean 'r_chi2_rows'"),
+        ("u_max_all", UnknownNameError, "unknown indicator 'u_max_all'"),
+        (["r_tv_all", read("tv", parts="all")], InputError, "got r_tv_all again"),
         (["u_e"], InputError, "u_e needs several models: fit a BootstrapEnsemble"),
         (["u_H", "u_H"], InputError, "each indicator can be named once, got u_H again"),
         ([3], InputError, "an indicator is a name or a Perturbation, got 3"),

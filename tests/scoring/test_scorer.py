@@ -16,6 +16,7 @@ from robustq.io import adapt_table, infer_types, open_sources
 from robustq.io.adapting import MOST_WORDS
 from robustq.scoring import Scorer
 from robustq.selection.gates import Gate
+from robustq.tables import Encoding
 
 ROWS = 400
 RNG = np.random.default_rng(0)
@@ -262,11 +263,11 @@ def test_what_a_model_cannot_answer_is_refused_at_once(model):
 
 def test_unknown_values_are_counted_by_every_thread_for_itself(model):
     text = as_text(TABLE.slice(0, 30)).set_column(0, "colour", pa.array(["mauve"] * 30))
-    found, scorer = [], Scorer(model, BALLS)
+    found: list[dict[str, int]] = []
+    scorer = Scorer(model, BALLS)
 
     def work():
-        for _ in range(5):
-            found.append(scorer.score_and_count(text)[1])
+        found.extend(scorer.score_and_count(text)[1] for _ in range(5))
 
     threads = [threading.Thread(target=work) for _ in range(4)]
     with warnings.catch_warnings():
@@ -277,6 +278,18 @@ def test_unknown_values_are_counted_by_every_thread_for_itself(model):
             thread.join()
     assert found == [{"column 'colour'": 30}] * 20
     assert not scorer.unknown
+
+
+def test_a_row_is_encoded_once(model, monkeypatch):
+    encoded, encode = [], Encoding.encode
+
+    def count(self, table):
+        encoded.append(table.rows)
+        return encode(self, table)
+
+    monkeypatch.setattr(Encoding, "encode", count)
+    Scorer(model, read_all(["tv", "tv_all", "chi2_posterior"])).score(as_text(TABLE))
+    assert sum(encoded) == ROWS
 
 
 def test_words_are_looked_at_once(model):

@@ -34,8 +34,12 @@ def evaluate(
         bool, typer.Option("--json", help="Print all numbers as JSON, besides.")
     ] = False,
     indicators: Annotated[
-        list[str] | None, typer.Option(help="As in r_tv,r_tv_all,u_max; by default those of one model.")
+        list[str] | None,
+        typer.Option(help="As in r_tv,r_tv_all,u_max; by default those of one model."),
     ] = None,
+    perturbation: Annotated[
+        str, typer.Option(help="What the least robust predictions are told by, as in tv_all.")
+    ] = "tv",
     delimiter: Delimiter = None,
     encoding: EncodingName = None,
     no_header: NoHeader = False,
@@ -47,7 +51,7 @@ def evaluate(
     from robustq import load  # noqa: PLC0415 (slow to import)
     from robustq.exceptions import InputError  # noqa: PLC0415
     from robustq.experiments import evaluation  # noqa: PLC0415
-    from robustq.indicators.finding import find_indicator  # noqa: PLC0415
+    from robustq.indicators.finding import find_indicator, find_neighbourhood  # noqa: PLC0415
     from robustq.io import open_sources, read_table  # noqa: PLC0415
     from robustq.report import as_json as say  # noqa: PLC0415
     from robustq.report import write_evaluation  # noqa: PLC0415
@@ -60,10 +64,13 @@ def evaluate(
         msg = "the model does not tell what it predicts: give --target"
         raise InputError(msg)
     names = [find_indicator(name) for name in split_list(indicators)]
+    ball = find_neighbourhood(perturbation)
     table = read_table(sources, infer=False)
     X, y, rows = _separate(classifier, table, label, test)
     title = Path(model).name
-    found = evaluation.evaluate(classifier, X, y, title=title, names=names or None, rows=rows)
+    found = evaluation.evaluate(
+        classifier, X, y, title=title, names=names or None, ball=ball, rows=rows
+    )
     write_evaluation([found], output, title=f"{title} on {Path(test).name}")
     if as_json:
         typer.echo(say(found))

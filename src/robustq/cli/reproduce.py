@@ -40,7 +40,9 @@ def reproduce(
         list[str] | None, typer.Option(help="Which data sets, with commas between them.")
     ] = None,
     runs: Annotated[int | None, typer.Option(help="How many runs; 10 by default.")] = None,
-    models: Annotated[list[str] | None, typer.Option(help="As in nbc,gef; both by default.")] = None,
+    models: Annotated[
+        list[str] | None, typer.Option(help="As in nbc,gef; both by default.")
+    ] = None,
     indicators: Annotated[
         list[str] | None,
         typer.Option(help="As in r_tv,r_tv_all,u_max; module:Class for a ball of one's own."),

@@ -62,8 +62,13 @@ def score(
     from robustq import load  # noqa: PLC0415 (slow to import)
     from robustq.core.neighbourhoods import DEFAULT_PERTURBATIONS  # noqa: PLC0415
     from robustq.indicators.finding import find_neighbourhoods  # noqa: PLC0415
-    from robustq.io import check_ending, open_sources, open_writer  # noqa: PLC0415
-    from robustq.io import read_ahead, unify_types  # noqa: PLC0415
+    from robustq.io import (  # noqa: PLC0415
+        check_ending,
+        open_sources,
+        open_writer,
+        read_ahead,
+        unify_types,
+    )
     from robustq.scoring import Scorer  # noqa: PLC0415
 
     check_ending(output)

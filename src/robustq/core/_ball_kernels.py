@@ -21,6 +21,7 @@ __all__ = [
 ]
 
 MOST = 60  # Newton steps
+COMMON = 1e-4  # weights above this are not rare
 SMALL = 0.02
 
 
@@ -179,13 +180,22 @@ def change_upper(mode, x, p, gain, rise, rise_scale):
 
 @inner
 def _sort(f, count, order):
-    """Write the order of the values, upward."""
-    for i in range(count):
-        at = i
-        while at > 0 and f[order[at - 1]] > f[i]:
+    """Sort the values upward: the order found last time is mostly nearly right.
+
+    `order` holds some order already; what stands at its end is how many values it is of.
+    """
+    if order[-1] != count:
+        order[-1] = count
+        for i in range(count):
+            order[i] = i
+    for i in range(1, count):
+        one, at = order[i], i
+        while at > 0 and (
+            f[order[at - 1]] > f[one] or (f[order[at - 1]] == f[one] and order[at - 1] > one)
+        ):
             order[at] = order[at - 1]
             at -= 1
-        order[at] = i
+        order[at] = one
 
 
 # Each writes by how much weights move (`shift`), and what they become (`moved`), both with all their
@@ -208,6 +218,15 @@ def _shift_epsilon(size, w, f, count, shift, moved):
 
 @inner
 def _shift_tv(size, w, f, count, order, shift, moved):
+    high, low = 0, 0
+    for i in range(count):
+        high, low = (i if f[i] > f[high] else high), (i if f[i] < f[low] else low)
+        shift[i], moved[i] = 0.0, w[i]
+    if size <= w[high] and f[high] > f[low]:
+        # The highest alone has enough.
+        shift[high], moved[high] = -size, w[high] - size
+        shift[low], moved[low] = size, w[low] + size
+        return f[low]
     _sort(f, count, order)
     left, taken = size, 0.0
     for k in range(count - 1, 0, -1):
@@ -282,9 +301,23 @@ def _shift_chi2(size, w, f, count, order, shift, moved, mass, reach, variance):
     Of every level set its mass, how far its top lies above its mean, and its variance: sums of
     positive terms only, for differences would lose what little a large mass leaves to others.
     """
-    _sort(f, count, order)
     delta = min(size, 1e75) * min(size, 1e75)
-    total, drop, spread, behind = 0.0, 0.0, 0.0, 0.0
+    mean, top, spread, least = 0.0, f[0], 0.0, w[0]
+    for i in range(count):
+        mean += w[i] * f[i]
+        top, least = max(top, f[i]), min(least, w[i])
+    for i in range(count):
+        spread += w[i] * (f[i] - mean) * (f[i] - mean)
+    if least > COMMON and delta * (top - mean) * (top - mean) < 0.999 * spread:
+        # Nothing is emptied, and no weight is so small that differences would lose it.
+        tilt = math.sqrt(delta / spread)
+        for i in range(count):
+            shift[i] = -w[i] * tilt * (f[i] - mean)
+            moved[i] = w[i] * (1.0 - tilt * (f[i] - mean))
+        return mean
+    _sort(f, count, order)
+    total, drop, behind = 0.0, 0.0, 0.0
+    spread = 0.0
     for k in range(count):
         i = order[k]
         gap = f[i] - f[order[k - 1]] if k > 0 else 0.0
@@ -454,10 +487,17 @@ def contrast(mode, size, a, b, classes, order, work):
 
     For balls that do not attain both bounds at once; a is q(ĉ), and b is q(c).
     """
-    w, f, shift = work[0], work[1], work[2]
+    w, f, shift, moved = work[0], work[1], work[2], work[3]
     w[0], w[1], f[0], f[1] = a, b, 1.0, -1.0
     w[2], f[2] = max(1.0 - a - b, 0.0), 0.0
     count = 3 if classes > 2 else 2
+    if mode == CHI2 and min(a, b) > COMMON:
+        # μ − σ√δ, unless ĉ is emptied.
+        deviation = math.sqrt((a + b) * w[2] + 4.0 * a * b)
+        if size * (1.0 - a + b) < 0.999 * deviation:
+            moved[0] = a * (1.0 - size / deviation * (1.0 - a + b))
+            moved[1] = b * (1.0 + size / deviation * (1.0 + a - b))
+            return -size * deviation
     pivot = shift_weights(mode, size, count, order, work)
     total = 0.0
     for i in range(count):

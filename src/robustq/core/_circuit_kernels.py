@@ -1,6 +1,6 @@
 """The recursion over what a row reaches, compiled, for balls whose bounds have a form.
 
-Evidence is read once for each row and contest, into a short program: numbers that no ball moves
+Evidence is read once for each row, into a short program: numbers that no ball moves
 are multiplied at once, a sum with one child is a factor, and so is a leaf. Then, for any x,
 
     class leaf    V = the lower expectation of 1_ĉ − 1_c
@@ -40,27 +40,38 @@ from ._ball_kernels import (
 )
 from ._scale_kernels import shrink
 from .evidence import CLASS, FEATURE, PRODUCT, SUM, VALUE
-from .modes import ENDLESS, PARI_MUTUEL, USER
+from .modes import CHI2, ENDLESS, EPSILON, KL, ODDS_RATIO, PARI_MUTUEL, TV, USER
 from .scale import LOG_STEP, LOWEST, STEP, UPMOST
 
 __all__ = ["find_maximal", "solve"]
 
-# What an item of a program does, and the columns that describe it: what, which node (or row of the
-# class table), how many children, and the node that is finished with it.
-PUSH, FACTOR, MIX = range(3)
-WHAT, NODE, CHILDREN, DONE = range(4)
-# The columns of what a ball gives to each node.
-GAIN, FALL, FALL_SCALE, RISE, RISE_SCALE = range(5)
+# What a step of a program does, and the columns that describe it: what; which node, or row of the
+# class table; how many children; its factors, from one to another; the node that it finishes.
+PUSH, MIX = range(2)
+WHAT, NODE, CHILDREN, FIRST, LAST, DONE = range(6)
+# The rows of what is known of factors; and of the children on the stack.
+P, GAIN, FALL, FALL_SCALE, RISE, RISE_SCALE = range(6)
+VALUE_AT, CHANGE, EXPONENT, WEIGHT, CHILD_GAIN = range(5)
 
 RARE = 1e-6
 ENOUGH = 1e-11  # how near, relative, is near enough
 MAX_STEPS = 300
 NEAR = 1e-2  # a lead that is smaller, relative, is compared with changes
 ROUNDING = 1e-14  # what is left of a lead below this, relative, is rounding
+SAFE = 1e-280  # a product above this has not underflowed on the way
 LOG_TWO = math.log(2.0)
+NO_ROWS = 1e-150  # stands for no rows
 
 byte_vector = types.Array(types.int8, 1, "C", readonly=True)
+bool_vector = types.Array(types.boolean, 1, "C", readonly=True)
 float_cube = types.Array(types.float64, 3, "C", readonly=True)
+evidence = (
+    *(int_vector, byte_vector, code_vector, float_vector, int_vector, code_vector),
+    *(byte_vector, code_vector, float_vector),
+)
+# Which parts and features are perturbed, and whether sizes go by rows; then what a ball that is
+# none of the known ones gives to nodes and class leaves.
+chosen = (bool_vector, bool_vector, types.boolean, float_matrix, float_matrix, float_cube)
 
 
 # Scaled values
@@ -109,6 +120,46 @@ def _raise(v, exponent):
 
 
 @inner
+def _find_gain(mode, part, feature, rows, parts, features, by_rows):
+    """Return what x is multiplied by for a local mass function; 0 if it is not perturbed."""
+    if part < 0 or not (parts[part] or (feature >= 0 and features[feature])):
+        return 0.0
+    if not by_rows:
+        return 1.0
+    if math.isnan(rows):
+        return 0.0
+    count = max(rows, NO_ROWS)
+    return 1.0 / math.sqrt(count) if mode == CHI2 else 1.0 / count
+
+
+@inner
+def _set_form(mode, p, gain, node, forms, factors, at):
+    """Write a factor: its probability, and the form of its bounds."""
+    factors[P, at], factors[GAIN, at] = p, gain
+    fall, fall_scale, rise, rise_scale = 0.0, 0.0, 0.0, 0.0
+    if mode == USER:
+        fall, fall_scale, rise, rise_scale = (
+            forms[node, 0],
+            forms[node, 1],
+            forms[node, 2],
+            forms[node, 3],
+        )
+    elif mode == EPSILON:
+        fall_scale, rise, rise_scale = gain, gain, gain
+    elif mode == TV:
+        fall, rise = gain, gain
+    elif mode == PARI_MUTUEL:
+        fall, rise = gain * (1.0 - p), gain * p
+    elif mode == CHI2:
+        fall = gain * math.sqrt(p * (1.0 - p))
+        rise = fall
+    elif mode == ODDS_RATIO:
+        fall_scale, rise, rise_scale = gain * (1.0 - p), gain * p, gain * p
+    factors[FALL, at], factors[FALL_SCALE, at] = fall, fall_scale
+    factors[RISE, at], factors[RISE_SCALE, at] = rise, rise_scale
+
+
+@inner
 def _count_siblings(first, last, op, arity, waiting, siblings):
     """Write for each node how many children its parent has if that is a sum, 0 otherwise."""
     count = 0
@@ -126,107 +177,192 @@ def _count_siblings(first, last, op, arity, waiting, siblings):
 
 @inner
 def _write_program(
-    first, last, op, arity, p, exponent, slot, ball, class_row, siblings, best, rival, items, mass, place
+    mode,
+    first,
+    last,
+    op,
+    arity,
+    p,
+    extra,
+    slot,
+    part,
+    feature,
+    rows,
+    parts,
+    features,
+    by_rows,
+    forms,
+    siblings,
+    steps,
+    mass,
+    place,
+    factors,
+    gains,
 ):
-    """Write the items of a row for two classes; return how many there are."""
-    count = 0
+    """Write the steps of a row, whichever classes are compared; return how many there are.
+
+    The mass of a step is what its value is multiplied by, beside its factors: for an indicator, its
+    sign depends on the classes. `gains` are those of the children of sums, and of class leaves.
+    """
+    count, used = 0, 0
     for node in range(first, last):
         kind = op[node]
-        if kind == CLASS:
-            items[count, WHAT], items[count, NODE], items[count, DONE] = PUSH, class_row[node], node
+        gain = _find_gain(mode, part[node], feature[node], rows[node], parts, features, by_rows)
+        if kind == CLASS or (kind == SUM and arity[node] > 1):
+            steps[count, WHAT] = PUSH if kind == CLASS else MIX
+            steps[count, NODE], steps[count, CHILDREN] = node, arity[node]
+            steps[count, FIRST], steps[count, LAST] = used, used
             mass[count], place[count] = 1.0, 0
-            if class_row[node] < 0:
-                label = slot[node]
-                mass[count] = 1.0 if label == best else (-1.0 if label == rival else 0.0)
             count += 1
+        gains[node - first] = gain
+        if kind != CLASS and kind != VALUE and kind != FEATURE and siblings[node - first] != 1:
+            # A child of a sum with others, or a root: its weight is the sum's affair.
+            steps[count - 1, DONE] = node
             continue
-        if kind == SUM and arity[node] > 1:
-            items[count, WHAT], items[count, NODE] = MIX, node
-            items[count, CHILDREN] = arity[node]
-            mass[count], place[count] = 1.0, 0
-            count += 1
-        free = kind == FEATURE or (kind != VALUE and siblings[node - first] == 1)
-        if free and ball[node, GAIN] > 0.0:
-            items[count, WHAT], items[count, NODE] = FACTOR, node
-            mass[count], place[count] = 1.0, 0
-            count += 1
-        elif free or kind == VALUE:
+        if kind == CLASS:
+            continue
+        if kind != VALUE and gain > 0.0:
+            _set_form(mode, p[node], gain, node, forms, factors, used)
+            used += 1
+            steps[count - 1, LAST] = used
+        else:
             v, _, e = _multiply(mass[count - 1], 0.0, place[count - 1], p[node], 0.0)
-            steps = np.int64(0)
-            if kind == VALUE and exponent[node] != 0:
-                v, steps = _raise(v, exponent[node])
-            mass[count - 1], place[count - 1] = v, e + steps
-        items[count - 1, DONE] = node
+            shift = np.int64(0)
+            if kind == VALUE and extra[node] != 0:
+                v, shift = _raise(v, extra[node])
+            mass[count - 1], place[count - 1] = v, e + shift
+        steps[count - 1, DONE] = node
     return count
 
 
+# Values
+
+
 @inner
-def _push(mode, near, x, row, class_probs, class_gain, class_ball, best, rival, work, order):
+def _push(mode, near, x, row, gain, class_probs, class_forms, best, rival, work, order):
     """Return the value of a class leaf, and how much it has changed (0 unless that is asked for)."""
     a, b = class_probs[row, best], class_probs[row, rival]
-    gain = class_gain[row]
     if gain == 0.0:
         return a - b, 0.0
-    if x >= ENDLESS:
-        # Only a closed domain has such an end, and there everything is possible.
+    size, d = x * gain, 0.0
+    if x >= ENDLESS and mode == EPSILON:
+        # Everything is possible.
         return -1.0, 0.0
-    falls, rises = class_ball[row, best], class_ball[row, rival]
-    if not near and mode <= PARI_MUTUEL:
-        return lower_bound(mode, x, a, gain, falls[FALL], falls[FALL_SCALE]) - upper_bound(
-            mode, x, b, gain, rises[RISE], rises[RISE_SCALE]
-        ), 0.0
-    if mode <= PARI_MUTUEL:
-        low = change_lower(mode, x, a, gain, falls[FALL], falls[FALL_SCALE])
-        return a - b, low - change_upper(mode, x, b, gain, rises[RISE], rises[RISE_SCALE])
-    d = contrast(mode, x * gain, a, b, class_probs.shape[1], order, work)
+    if mode == EPSILON:
+        d = -size * (1.0 + a - b) / (1.0 + size)
+    elif mode == TV:
+        d = -min(size, a) - min(size, 1.0 - b)
+    elif mode == PARI_MUTUEL:
+        d = -min(size * (1.0 - a), a) - min(size * b, 1.0 - b)
+    elif mode == USER:
+        falls, rises = class_forms[row, best], class_forms[row, rival]
+        d = change_lower(mode, x, a, gain, falls[0], falls[1]) - change_upper(
+            mode, x, b, gain, rises[2], rises[3]
+        )
+    else:
+        d = contrast(mode, size, a, b, class_probs.shape[1], order, work)
+        if not near:
+            # From the weights as they become: differences would lose what little is left.
+            return work[3, 0] - work[3, 1], 0.0
     return (a - b, d) if near else (a - b + d, 0.0)
 
 
 @inner
-def _apply(mode, near, x, node, p, ball, v, d, e):
-    """Multiply a value by the bound of a probability that makes it smaller."""
-    value, q, factors = v + d, p[node], ball[node]
-    gain = factors[GAIN]
-    if near:
-        change = 0.0
-        if value > 0.0:
-            change = change_lower(mode, x, q, gain, factors[FALL], factors[FALL_SCALE])
-        elif value < 0.0:
-            change = change_upper(mode, x, q, gain, factors[RISE], factors[RISE_SCALE])
-        return _multiply(v, d, e, q, change)
-    if value > 0.0:
-        if factors[FALL_SCALE] > 0.0 and x < ENDLESS:
-            # In two steps: a small probability may be divided by a large number.
-            v, d, e = _multiply(v, 0.0, e, 1.0 / (1.0 + x * factors[FALL_SCALE]), 0.0)
-            q = max(q - x * factors[FALL], 0.0)
+def _fall(mode, x, first, last, factors, v, e):
+    """Multiply a value by the lower bounds of its factors."""
+    if mode != KL and x < ENDLESS:
+        top, bottom = 1.0, 1.0
+        if mode == TV or mode == CHI2 or mode == PARI_MUTUEL:
+            for k in range(first, last):
+                left = factors[P, k] - x * factors[FALL, k]
+                if left <= 0.0:
+                    return 0.0, e
+                top *= left
         else:
-            q = lower_bound(mode, x, q, gain, factors[FALL], factors[FALL_SCALE])
-    elif value < 0.0:
-        q = upper_bound(mode, x, q, gain, factors[RISE], factors[RISE_SCALE])
-    return _multiply(v, 0.0, e, q, 0.0)
+            for k in range(first, last):
+                left = factors[P, k] - x * factors[FALL, k]
+                top *= left if left > 0.0 else 0.0
+                bottom *= 1.0 + x * factors[FALL_SCALE, k]
+        if top > SAFE and bottom < 1.0 / SAFE:
+            v, _, e = _multiply(v, 0.0, e, top / bottom, 0.0)
+            return v, e
+    for k in range(first, last):
+        q = factors[P, k]
+        if factors[FALL_SCALE, k] > 0.0 and x < ENDLESS:
+            # In two steps: a small probability may be divided by a large number.
+            v, _, e = _multiply(v, 0.0, e, 1.0 / (1.0 + x * factors[FALL_SCALE, k]), 0.0)
+            q = max(q - x * factors[FALL, k], 0.0)
+        else:
+            q = lower_bound(
+                mode, x, q, factors[GAIN, k], factors[FALL, k], factors[FALL_SCALE, k]
+            )
+        v, _, e = _multiply(v, 0.0, e, q, 0.0)
+    return v, e
 
 
 @inner
-def _move_two(mode, x, low, high, p, ball, one, other, work):
+def _rise(mode, x, first, last, factors, v, e):
+    """Multiply a value by the upper bounds of its factors."""
+    if mode != KL and x < ENDLESS:
+        top, bottom = 1.0, 1.0
+        if mode == TV or mode == CHI2 or mode == PARI_MUTUEL:
+            for k in range(first, last):
+                top *= min(factors[P, k] + x * factors[RISE, k], 1.0)
+            last_scaled = first
+        else:
+            last_scaled = last
+        for k in range(first, last_scaled):
+            under = 1.0 + x * factors[RISE_SCALE, k]
+            over = factors[P, k] + x * factors[RISE, k]
+            top *= over if over < under else under
+            bottom *= under
+        if top > SAFE and bottom < 1.0 / SAFE:
+            v, _, e = _multiply(v, 0.0, e, top / bottom, 0.0)
+            return v, e
+    for k in range(first, last):
+        q = upper_bound(
+            mode, x, factors[P, k], factors[GAIN, k], factors[RISE, k], factors[RISE_SCALE, k]
+        )
+        v, _, e = _multiply(v, 0.0, e, q, 0.0)
+    return v, e
+
+
+@inner
+def _change(mode, x, first, last, factors, v, d, e):
+    """Multiply a value, and how much it has changed, by the bounds of its factors."""
+    for k in range(first, last):
+        q, gain, change = factors[P, k], factors[GAIN, k], 0.0
+        if v + d > 0.0:
+            change = change_lower(mode, x, q, gain, factors[FALL, k], factors[FALL_SCALE, k])
+        elif v + d < 0.0:
+            change = change_upper(mode, x, q, gain, factors[RISE, k], factors[RISE_SCALE, k])
+        v, d, e = _multiply(v, d, e, q, change)
+    return v, d, e
+
+
+@inner
+def _move_two(mode, x, low, high, forms, nodes, stack, at, work, room):
     """Move the weights of two children: the higher one loses what it can."""
     shift, moved = work[2], work[3]
-    gain = ball[high, GAIN]
-    falls, rises = ball[high], ball[low]
-    moved[other] = lower_bound(mode, x, p[high], gain, falls[FALL], falls[FALL_SCALE])
-    moved[one] = upper_bound(mode, x, p[low], gain, rises[RISE], rises[RISE_SCALE])
+    one, other = at + low, at + high
+    gain, p, q = stack[CHILD_GAIN, other], stack[WEIGHT, other], stack[WEIGHT, one]
+    _set_form(mode, p, gain, nodes[other], forms, room, 0)
+    _set_form(mode, q, gain, nodes[one], forms, room, 1)
+    moved[high] = lower_bound(mode, x, p, gain, room[FALL, 0], room[FALL_SCALE, 0])
+    moved[low] = upper_bound(mode, x, q, gain, room[RISE, 1], room[RISE_SCALE, 1])
     if x >= ENDLESS:
-        shift[other], shift[one] = -p[high], p[high]
-    elif p[high] <= p[low]:
+        shift[high], shift[low] = -p, p
+    elif p <= q:
         # Of two complements the smaller one has more digits.
-        shift[other] = change_lower(mode, x, p[high], gain, falls[FALL], falls[FALL_SCALE])
-        shift[one] = -shift[other]
+        shift[high] = change_lower(mode, x, p, gain, room[FALL, 0], room[FALL_SCALE, 0])
+        shift[low] = -shift[high]
     else:
-        shift[one] = change_upper(mode, x, p[low], gain, rises[RISE], rises[RISE_SCALE])
-        shift[other] = -shift[one]
+        shift[low] = change_upper(mode, x, q, gain, room[RISE, 1], room[RISE_SCALE, 1])
+        shift[high] = -shift[low]
 
 
 @inner
-def _read_children(first, count, p, rest, stack, nodes, work, scale):
+def _read_children(first, count, rest, stack, work, scale):
     """Write weights and values of the children of a sum, divided by 2^(STEP · scale).
 
     `rest` tells that there are children that nothing reaches: together they are one more, of value
@@ -236,9 +372,11 @@ def _read_children(first, count, p, rest, stack, nodes, work, scale):
     left = 1.0
     for k in range(count):
         at = first + k
-        w[k] = p[nodes[at]]
+        w[k] = stack[WEIGHT, at]
         left -= w[k]
-        f[k] = (stack[0, at] + stack[1, at]) * shrink(scale - np.int64(stack[2, at]))
+        f[k] = (stack[VALUE_AT, at] + stack[CHANGE, at]) * shrink(
+            scale - np.int64(stack[EXPONENT, at])
+        )
     if rest:
         w[count], f[count] = max(left, 0.0), 0.0
         return count + 1
@@ -246,44 +384,42 @@ def _read_children(first, count, p, rest, stack, nodes, work, scale):
 
 
 @inner
-def _mix(mode, near, x, first, count, p, ball, rest, stack, nodes, work, order, result):
+def _mix(mode, near, x, first, count, rest, forms, stack, nodes, work, order, room, result):
     """Return the lower expectation of the children of a sum; write what is gained and lost."""
     scale = np.int64(-(2**40))
     for k in range(count):
-        if stack[0, first + k] != 0.0 or stack[1, first + k] != 0.0:
-            scale = max(scale, np.int64(stack[2, first + k]))
-    total = _read_children(first, count, p, rest, stack, nodes, work, scale)
+        if stack[VALUE_AT, first + k] != 0.0 or stack[CHANGE, first + k] != 0.0:
+            scale = max(scale, np.int64(stack[EXPONENT, first + k]))
+    total = _read_children(first, count, rest, stack, work, scale)
     w, f, shift, moved = work[0], work[1], work[2], work[3]
-    gain = ball[nodes[first], GAIN]
-    pivot = 0.0
+    gain, pivot = stack[CHILD_GAIN, first], 0.0
     if gain == 0.0:
         for k in range(total):
             shift[k], moved[k] = 0.0, w[k]
     elif total == 2 and not rest and (mode == USER or min(w[0], w[1]) > RARE):
         # Bounds will do, unless one weight is so small that the other does not tell it.
         high = 1 if f[1] >= f[0] else 0
-        low, pivot = 1 - high, f[1 - high]
-        _move_two(mode, x, nodes[first + low], nodes[first + high], p, ball, low, high, work)
+        pivot = f[1 - high]
+        _move_two(mode, x, 1 - high, high, forms, nodes, stack, first, work, room)
     else:
         size = ENDLESS if x >= ENDLESS else x * gain
         pivot = shift_weights(mode, size, total, order, work)
-    v, d, e = 0.0, 0.0, scale
-    result[0], result[1], result[2], result[3] = 0.0, 0.0, scale, scale
     if near:
+        v, d = 0.0, 0.0
         for k in range(count):
-            part = shrink(scale - np.int64(stack[2, first + k]))
-            v += w[k] * stack[0, first + k] * part
-            d += w[k] * stack[1, first + k] * part + shift[k] * (f[k] - pivot)
+            part = shrink(scale - np.int64(stack[EXPONENT, first + k]))
+            v += w[k] * stack[VALUE_AT, first + k] * part
+            d += w[k] * stack[CHANGE, first + k] * part + shift[k] * (f[k] - pivot)
         if rest:
             d -= shift[count] * pivot
-        return _keep_in_range(v, d, e)
+        return _keep_in_range(v, d, scale)
     gained, lost, top, bottom = 0.0, 0.0, scale, scale
     for k in range(count):
         # A large value of weight 0 must not hide a small one: each has its own exponent.
-        part, place = moved[k], np.int64(stack[2, first + k])
+        part, place = moved[k], np.int64(stack[EXPONENT, first + k])
         if part < LOWEST:
             part, place = part * UPMOST, place - 1
-        part *= stack[0, first + k]
+        part *= stack[VALUE_AT, first + k]
         if part > 0.0:
             gained, top = _add(gained, top, part, place)
         else:
@@ -298,22 +434,27 @@ def _evaluate(
     mode,
     near,
     x,
+    base,
     count,
-    items,
+    steps,
     mass,
     place,
+    factors,
+    gains,
     p,
-    ball,
-    rest,
+    extra,
+    slot,
+    forms,
     class_probs,
-    class_gain,
-    class_ball,
+    class_forms,
     best,
     rival,
     stack,
     nodes,
     work,
     order,
+    small,
+    room,
     result,
 ):
     """Run a program; return the value, its change, and the exponent of both.
@@ -325,37 +466,49 @@ def _evaluate(
     result[0], result[1], result[2], result[3] = 0.0, 0.0, 0.0, 0.0
     mixed = False
     for i in range(count):
-        what, node = items[i, WHAT], items[i, NODE]
-        if what == PUSH:
+        node = steps[i, NODE]
+        if steps[i, WHAT] == PUSH:
             top += 1
             v, d, e = 1.0, 0.0, np.int64(0)
-            if node >= 0:
+            row = extra[node]
+            if row >= 0:
+                gain = gains[node - base]
                 v, d = _push(
-                    *(mode, near, x, node, class_probs, class_gain, class_ball),
-                    *(best, rival, work, order),
+                    *(mode, near, x, row, gain, class_probs, class_forms, best, rival),
+                    *(work, small),
                 )
-        elif what == FACTOR:
-            v, d, e = _apply(
-                mode, near, x, node, p, ball, stack[0, top], stack[1, top], np.int64(stack[2, top])
-            )
+            else:
+                label = slot[node]
+                v = 1.0 if label == best else (-1.0 if label == rival else 0.0)
         else:
-            children = items[i, CHILDREN]
+            children = steps[i, CHILDREN]
             top -= children - 1
+            rest = extra[node] > 0
             v, d, e = _mix(
-                *(mode, near, x, top, children, p, ball, rest[node], stack, nodes, work, order),
+                *(mode, near, x, top, children, rest, forms, stack, nodes, work, order, room),
                 result,
             )
             mixed = True
-        if mass[i] != 1.0 or place[i] != 0:
+        first, last = steps[i, FIRST], steps[i, LAST]
+        if v != 0.0 or d != 0.0:
+            if last > first:
+                if near:
+                    v, d, e = _change(mode, x, first, last, factors, v, d, e)
+                elif v > 0.0:
+                    v, e = _fall(mode, x, first, last, factors, v, e)
+                else:
+                    v, e = _rise(mode, x, first, last, factors, v, e)
             v, d, e = _keep_in_range(v * mass[i], d * mass[i], e + place[i])
-        stack[0, top], stack[1, top], stack[2, top] = v, d, e
-        nodes[top] = items[i, DONE]
-    v, d = stack[0, 0], stack[1, 0]
+        done = steps[i, DONE]
+        stack[VALUE_AT, top], stack[CHANGE, top], stack[EXPONENT, top] = v, d, e
+        stack[WEIGHT, top], stack[CHILD_GAIN, top] = p[done], gains[done - base]
+        nodes[top] = done
+    v, d = stack[VALUE_AT, 0], stack[CHANGE, 0]
     if not mixed or v + d == 0.0:
         # One side only; or, after the last sum, a factor of 0.
         result[0], result[1] = max(v + d, 0.0), max(-(v + d), 0.0)
         result[2], result[3] = 0.0, 0.0
-    return v, d, np.int64(stack[2, 0])
+    return v, d, np.int64(stack[EXPONENT, 0])
 
 
 @inner
@@ -379,22 +532,27 @@ def _look(
     lead,
     lead_place,
     x,
+    base,
     count,
-    items,
+    steps,
     mass,
     place,
+    factors,
+    gains,
     p,
-    ball,
-    rest,
+    extra,
+    slot,
+    forms,
     class_probs,
-    class_gain,
-    class_ball,
+    class_forms,
     best,
     rival,
     stack,
     nodes,
     work,
     order,
+    small,
+    room,
     result,
 ):
     """Return a number that falls as x grows, and is positive as long as ĉ is ahead.
@@ -402,8 +560,9 @@ def _look(
     That is log P − log N, or near a tie the share of the lead that is left.
     """
     v, d, e = _evaluate(
-        *(mode, near, x, count, items, mass, place, p, ball, rest, class_probs, class_gain),
-        *(class_ball, best, rival, stack, nodes, work, order, result),
+        *(mode, near, x, base, count, steps, mass, place, factors, gains, p, extra, slot),
+        *(forms, class_probs, class_forms, best, rival, stack, nodes, work, order, small),
+        *(room, result),
     )
     if near:
         if d >= 0.0:
@@ -440,32 +599,46 @@ def _find_root(
     farthest,
     unbacked,
     start,
+    base,
     count,
-    items,
+    steps,
     mass,
     place,
+    factors,
+    gains,
     p,
-    ball,
-    rest,
+    extra,
+    slot,
+    forms,
     class_probs,
-    class_gain,
-    class_ball,
+    class_forms,
     best,
     rival,
     stack,
     nodes,
     work,
     order,
+    small,
+    room,
     result,
 ):
     """Return the x at which a rival catches up, infinity if that is beyond the limit."""
     low, high, at_low, at_high = 0.0, math.inf, math.inf, -math.inf
-    farthest = min(limit, farthest)
+    farthest, growth = min(limit, farthest), 16.0
+    x = 0.0
+    at_low = _look(
+            *(mode, near, lead, lead_place, x),
+            *(base, count, steps, mass, place, factors, gains, p, extra, slot, forms),
+            *(class_probs, class_forms, best, rival, stack, nodes, work, order, small, room),
+            result,
+        )
     x = min(start, farthest)
     for _ in range(MAX_STEPS):
         h = _look(
-            *(mode, near, lead, lead_place, x, count, items, mass, place, p, ball, rest),
-            *(class_probs, class_gain, class_ball, best, rival, stack, nodes, work, order, result),
+            *(mode, near, lead, lead_place, x),
+            *(base, count, steps, mass, place, factors, gains, p, extra, slot, forms),
+            *(class_probs, class_forms, best, rival, stack, nodes, work, order, small, room),
+            result,
         )
         if h <= 0.0:
             high, at_high = x, h
@@ -473,33 +646,37 @@ def _find_root(
         if x >= farthest:
             break
         # The height is nearly straight: aim a little beyond where it would be 0.
-        there = 16.0 * max(x, 1e-18)
-        if at_low < math.inf and h < at_low:
+        there = growth * x
+        if h == math.inf:
+            growth = min(growth * growth, 1e60)
+        elif h < at_low < math.inf:
             there = min(max(x + 1.25 * h * (x - low) / (at_low - h), 1.5 * x), 4096.0 * x)
         low, at_low = x, h
         x = min(there, farthest)
     if high == math.inf:
         if limit >= ENDLESS:
             h = _look(
-                *(mode, False, lead, lead_place, ENDLESS, count, items, mass, place, p, ball, rest),
-                *(class_probs, class_gain, class_ball, best, rival, stack, nodes, work, order),
+                *(mode, False, lead, lead_place, ENDLESS),
+                *(base, count, steps, mass, place, factors, gains, p, extra, slot, forms),
+                *(class_probs, class_forms, best, rival, stack, nodes, work, order, small, room),
                 result,
             )
             # Of an open domain only what is lost before its end counts, however near to it.
             flips = h <= 0.0 if limit == ENDLESS else (h < 0.0 and result[1] > 0.0)
             return ENDLESS if flips else math.inf
         return math.inf
-    # Find the magnitude first, if nothing is known but where it is too large.
+    # Come near from above: along the line from what is known at 0.
     for _ in range(MAX_STEPS):
         if low > 0.0 or high <= unbacked:
             break
         x = high * 2.0**-10
-        if near and at_high > -1e15:
-            # What is gone of the lead grows nearly in proportion.
-            x = max(x, 0.5 * high / (1.0 - at_high))
+        if at_low < math.inf and at_high > -math.inf:
+            x = max(x, 0.8 * high * at_low / (at_low - at_high))
         h = _look(
-            *(mode, near, lead, lead_place, x, count, items, mass, place, p, ball, rest),
-            *(class_probs, class_gain, class_ball, best, rival, stack, nodes, work, order, result),
+            *(mode, near, lead, lead_place, x),
+            *(base, count, steps, mass, place, factors, gains, p, extra, slot, forms),
+            *(class_probs, class_forms, best, rival, stack, nodes, work, order, small, room),
+            result,
         )
         if h > 0.0:
             low, at_low = x, h
@@ -519,8 +696,10 @@ def _find_root(
         if share == 0.5 and max(x1, x2) > 8.0 * min(x1, x2):
             x = math.sqrt(x1) * math.sqrt(x2)
         h = _look(
-            *(mode, near, lead, lead_place, x, count, items, mass, place, p, ball, rest),
-            *(class_probs, class_gain, class_ball, best, rival, stack, nodes, work, order, result),
+            *(mode, near, lead, lead_place, x),
+            *(base, count, steps, mass, place, factors, gains, p, extra, slot, forms),
+            *(class_probs, class_forms, best, rival, stack, nodes, work, order, small, room),
+            result,
         )
         if (h > 0.0) == (f1 > 0.0):
             x3, f3 = x1, f1
@@ -532,13 +711,25 @@ def _find_root(
     return 0.5 * (x1 + x2)
 
 
+
+
+@inner
+def _make_room(starts, op, arity):
+    """Return how many nodes a row has at the most, and children a sum."""
+    longest, widest = 1, 3
+    for row in range(len(starts) - 1):
+        longest = max(longest, starts[row + 1] - starts[row])
+    for node in range(len(op)):
+        if op[node] == SUM:
+            widest = max(widest, np.int64(arity[node]) + 1)
+    return longest, widest
+
+
 @kernel(
     types.void(
         *(types.int64, types.float64, types.float64, types.float64, types.float64),
-        *(int_vector, byte_vector, code_vector),
-        *(float_vector, int_vector, code_vector, float_matrix, byte_vector, int_vector),
-        *(float_matrix, float_vector, float_cube, int_vector, int_vector, int_vector),
-        *(float_matrix, float_matrix, float_vector_out, int_vector_out),
+        *(*evidence, *chosen, int_vector, int_vector, int_vector, float_matrix, float_matrix),
+        *(float_vector_out, int_vector_out),
     ),
     allocates=True,
 )
@@ -552,14 +743,17 @@ def solve(
     op,
     arity,
     p,
-    exponent,
+    extra,
     slot,
-    ball,
-    rest,
-    class_row,
+    part,
+    feature,
+    rows,
+    parts,
+    features,
+    by_rows,
+    forms,
     class_probs,
-    class_gain,
-    class_ball,
+    class_forms,
     prediction,
     runner_up,
     close,
@@ -577,63 +771,65 @@ def solve(
     farthest : beyond this x nothing changes any more
     unbacked : what flips below this x hangs on something without rows behind it
     start : where to begin to look
-    starts … slot : of the evidence
-    ball : (nodes, 5), what the ball gives to each node: gain, and its form
-    rest : for each sum, whether it has children that are not reached
-    class_row : for each class leaf, its row in the next three; −1 for indicators
-    class_probs, class_gain, class_ball : the class leaves that are reached
+    starts … rows : the evidence
+    parts, features : which are perturbed
+    by_rows : whether sizes go by rows
+    forms : (nodes, 4), of a ball that is none of the known ones
+    class_probs, class_forms : the class leaves, (leaves, classes), and (leaves, classes, 4)
     prediction, runner_up : (rows,)
     close : for each row, its row in the next two; −1 if no class is close
     leads, lead_places : what p(ĉ, f) is ahead of each class, as v · 2^place; 0 if it is far ahead
     found, tipping : (rows,), written
     """
     classes = leads.shape[1]
-    longest, widest = 1, 3
-    for row in range(len(starts) - 1):
-        longest = max(longest, starts[row + 1] - starts[row])
-    for node in range(len(op)):
-        widest = max(widest, np.int64(arity[node]) + 1)
-    items, place = np.zeros((longest, 4), np.int64), np.zeros(longest, np.int64)
+    longest, widest = _make_room(starts, op, arity)
+    steps, place = np.zeros((longest, 6), np.int64), np.zeros(longest, np.int64)
     mass, siblings = np.zeros(longest), np.zeros(longest, np.int64)
-    stack, nodes = np.zeros((3, longest)), np.zeros(longest, np.int64)
-    work, order, result = np.zeros((7, widest)), np.zeros(widest, np.int64), np.zeros(4)
+    factors, gains, room = np.zeros((6, longest)), np.zeros(longest), np.zeros((6, 2))
+    stack, nodes = np.zeros((5, longest)), np.zeros(longest, np.int64)
+    work, result = np.zeros((7, widest)), np.zeros(4)
+    order, small = np.zeros(widest + 1, np.int64), np.zeros(4, np.int64)
     for row in range(len(starts) - 1):
-        first, last, best = starts[row], starts[row + 1], prediction[row]
+        base, last, best = starts[row], starts[row + 1], prediction[row]
         found[row], tipping[row] = math.inf, -1
-        _count_siblings(first, last, op, arity, nodes, siblings)
+        _count_siblings(base, last, op, arity, nodes, siblings)
+        count = _write_program(
+            *(mode, base, last, op, arity, p, extra, slot, part, feature, rows, parts, features),
+            *(by_rows, forms, siblings, steps, mass, place, factors, gains),
+        )
         for turn in range(classes + 1):
             # The runner-up is the first: who comes after mostly needs one look.
             rival = runner_up[row] if turn == 0 else np.int64(turn - 1)
             if rival < 0 or rival == best or (turn > 0 and rival == runner_up[row]):
                 continue
-            count = _write_program(
-                *(first, last, op, arity, p, exponent, slot, ball, class_row, siblings),
-                *(best, rival, items, mass, place),
-            )
+            # Where a search begins must not depend on what came before.
+            order[-1], small[-1] = -1, -1
             near, lead, lead_place = False, 0.0, 0.0
             if close[row] >= 0:
                 lead, lead_place = leads[close[row], rival], lead_places[close[row], rival]
                 if lead > 0.0:
                     h = _look(
-                        *(mode, False, lead, lead_place, 0.0, count, items, mass, place, p),
-                        *(ball, rest, class_probs, class_gain, class_ball, best, rival, stack),
-                        *(nodes, work, order, result),
+                        *(mode, False, lead, lead_place, 0.0),
+                        *(base, count, steps, mass, place, factors, gains, p, extra, slot),
+                        *(forms, class_probs, class_forms, best, rival, stack, nodes, work),
+                        *(order, small, room, result),
                     )
                     near = h < NEAR
             if found[row] < math.inf:
                 by_change = near and found[row] < ENDLESS
                 h = _look(
-                    *(mode, by_change, lead, lead_place, found[row], count),
-                    *(items, mass, place, p, ball, rest, class_probs, class_gain, class_ball),
-                    *(best, rival, stack, nodes, work, order, result),
+                    *(mode, by_change, lead, lead_place, found[row]),
+                    *(base, count, steps, mass, place, factors, gains, p, extra, slot),
+                    *(forms, class_probs, class_forms, best, rival, stack, nodes, work),
+                    *(order, small, room, result),
                 )
                 if h > 0.0:
                     continue
             x = _find_root(
                 *(mode, near, lead, lead_place, min(limit, found[row]), farthest, unbacked, start),
-                *(count, items),
-                *(mass, place, p, ball, rest, class_probs, class_gain, class_ball, best, rival),
-                *(stack, nodes, work, order, result),
+                *(base, count, steps, mass, place, factors, gains, p, extra, slot),
+                *(forms, class_probs, class_forms, best, rival, stack, nodes, work),
+                *(order, small, room, result),
             )
             if x <= unbacked:
                 x = 0.0
@@ -645,10 +841,9 @@ def solve(
 
 @kernel(
     types.void(
-        *(types.int64, float_vector, int_vector, byte_vector, code_vector),
-        *(float_vector, int_vector, code_vector, float_matrix, byte_vector, int_vector),
-        *(float_matrix, float_vector, float_cube, types.Array(types.int64, 2, "C", readonly=True)),
-        *(int_vector, float_matrix, float_matrix, types.Array(types.boolean, 2, "C")),
+        *(types.int64, float_vector, *evidence, *chosen),
+        *(types.Array(types.int64, 2, "C", readonly=True), int_vector, float_matrix, float_matrix),
+        types.Array(types.boolean, 2, "C"),
     ),
     allocates=True,
 )
@@ -659,14 +854,17 @@ def find_maximal(
     op,
     arity,
     p,
-    exponent,
+    extra,
     slot,
-    ball,
-    rest,
-    class_row,
+    part,
+    feature,
+    rows,
+    parts,
+    features,
+    by_rows,
+    forms,
     class_probs,
-    class_gain,
-    class_ball,
+    class_forms,
     ranking,
     close,
     leads,
@@ -683,42 +881,43 @@ def find_maximal(
     others : as in `solve`
     """
     classes = ranking.shape[1]
-    longest, widest = 1, 3
-    for row in range(len(starts) - 1):
-        longest = max(longest, starts[row + 1] - starts[row])
-    for node in range(len(op)):
-        widest = max(widest, np.int64(arity[node]) + 1)
-    items, place = np.zeros((longest, 4), np.int64), np.zeros(longest, np.int64)
+    longest, widest = _make_room(starts, op, arity)
+    steps, place = np.zeros((longest, 6), np.int64), np.zeros(longest, np.int64)
     mass, siblings = np.zeros(longest), np.zeros(longest, np.int64)
-    stack, nodes = np.zeros((3, longest)), np.zeros(longest, np.int64)
-    work, order, result = np.zeros((7, widest)), np.zeros(widest, np.int64), np.zeros(4)
+    factors, gains, room = np.zeros((6, longest)), np.zeros(longest), np.zeros((6, 2))
+    stack, nodes = np.zeros((5, longest)), np.zeros(longest, np.int64)
+    work, result = np.zeros((7, widest)), np.zeros(4)
+    order, small = np.zeros(widest + 1, np.int64), np.zeros(4, np.int64)
     for row in range(len(starts) - 1):
-        first, last, x = starts[row], starts[row + 1], sizes[row]
-        _count_siblings(first, last, op, arity, nodes, siblings)
+        base, last, x = starts[row], starts[row + 1], sizes[row]
+        _count_siblings(base, last, op, arity, nodes, siblings)
+        count = _write_program(
+            *(mode, base, last, op, arity, p, extra, slot, part, feature, rows, parts, features),
+            *(by_rows, forms, siblings, steps, mass, place, factors, gains),
+        )
         for second in range(classes):
             behind = ranking[row, second]
             maximal[row, behind] = True
             # Only who leads without any perturbation can win for certain.
             for before in range(second):
                 ahead = ranking[row, before]
-                count = _write_program(
-                    *(first, last, op, arity, p, exponent, slot, ball, class_row, siblings),
-                    *(ahead, behind, items, mass, place),
-                )
+                order[-1], small[-1] = -1, -1
                 near, lead, lead_place = False, 0.0, 0.0
                 if close[row] >= 0 and before == 0:
                     lead, lead_place = leads[close[row], behind], lead_places[close[row], behind]
                     if lead > 0.0 and x < ENDLESS:
                         h = _look(
-                            *(mode, False, lead, lead_place, 0.0, count, items, mass, place, p),
-                            *(ball, rest, class_probs, class_gain, class_ball, ahead, behind),
-                            *(stack, nodes, work, order, result),
+                            *(mode, False, lead, lead_place, 0.0),
+                            *(base, count, steps, mass, place, factors, gains, p, extra, slot),
+                            *(forms, class_probs, class_forms, ahead, behind, stack, nodes),
+                            *(work, order, small, room, result),
                         )
                         near = h < NEAR
                 h = _look(
-                    *(mode, near, lead, lead_place, x, count, items, mass, place, p, ball, rest),
-                    *(class_probs, class_gain, class_ball, ahead, behind, stack, nodes, work),
-                    *(order, result),
+                    *(mode, near, lead, lead_place, x),
+                    *(base, count, steps, mass, place, factors, gains, p, extra, slot),
+                    *(forms, class_probs, class_forms, ahead, behind, stack, nodes, work),
+                    *(order, small, room, result),
                 )
                 if h > 0.0:
                     maximal[row, behind] = False

@@ -153,7 +153,7 @@ def _round(numbers, about, at):
 
 
 @inner
-def _measure(first, last, op, arity, p, exponent, low, high):
+def _measure(first, last, op, arity, p, extra, low, high):
     """Return how many digits the numbers of a row need at the most."""
     top, widest = -1, 8
     for node in range(first, last):
@@ -178,7 +178,7 @@ def _measure(first, last, op, arity, p, exponent, low, high):
         if kind != CLASS:
             if p[node] != 0.0:
                 _, power = math.frexp(p[node])
-                power += exponent[node] if kind == VALUE else 0
+                power += extra[node] if kind == VALUE else 0
                 low[top] += (power - 53) // BITS
                 high[top] += power // BITS + 2
         widest = max(widest, high[top] - low[top] + 2 * PLACES)
@@ -188,7 +188,7 @@ def _measure(first, last, op, arity, p, exponent, low, high):
 @kernel(
     types.void(
         *(int_vector, byte_vector, code_vector, float_vector, int_vector, code_vector),
-        *(int_vector, float_matrix, int_vector, float_matrix, float_matrix_out, float_matrix_out),
+        *(float_matrix, int_vector, float_matrix, float_matrix_out, float_matrix_out),
     ),
     allocates=True,
 )
@@ -197,9 +197,8 @@ def find_leads(
     op,
     arity,
     p,
-    exponent,
+    extra,
     slot,
-    class_row,
     class_probs,
     prediction,
     wanted,
@@ -210,7 +209,8 @@ def find_leads(
 
     Parameters
     ----------
-    starts … class_probs : as in `_circuit_kernels.solve`
+    starts … slot : of the evidence
+    class_probs : the class table
     prediction : (rows,), the class
     wanted : (rows, classes), not 0 where the lead is wanted
     leads, places : (rows, classes), written where it is wanted
@@ -218,7 +218,7 @@ def find_leads(
     for row in range(len(starts) - 1):
         first, last, best = starts[row], starts[row + 1], prediction[row]
         room = np.zeros((2, last - first + 1), np.int64)
-        width = _measure(first, last, op, arity, p, exponent, room[0], room[1])
+        width = _measure(first, last, op, arity, p, extra, room[0], room[1])
         deepest, depth = 0, 0
         for node in range(first, last):
             # Features go into the number of the class they stand with.
@@ -230,7 +230,7 @@ def find_leads(
         numbers = np.zeros((deepest + 3, width + 2 * PLACES + 2), np.int64)
         about = np.zeros((deepest + 3, 2), np.int64)
         digits = np.zeros(PLACES, np.int64)
-        spare, extra = deepest + 1, deepest + 2
+        spare, other = deepest + 1, deepest + 2
         for rival in range(wanted.shape[1]):
             if wanted[row, rival] == 0.0 or rival == best:
                 continue
@@ -240,20 +240,20 @@ def find_leads(
                 if kind == CLASS:
                     top += 1
                     _set_one(numbers, about, top)
-                    if class_row[node] < 0:
+                    if extra[node] < 0:
                         label = slot[node]
                         sign = 1.0 if label == best else (-1.0 if label == rival else 0.0)
                         _multiply(numbers, about, top, spare, sign, 0, digits)
                     else:
-                        row_of = class_row[node]
+                        row_of = extra[node]
                         _multiply(
                             numbers, about, top, spare, class_probs[row_of, best], 0, digits
                         )
-                        _set_one(numbers, about, extra)
+                        _set_one(numbers, about, other)
                         _multiply(
-                            numbers, about, extra, spare, -class_probs[row_of, rival], 0, digits
+                            numbers, about, other, spare, -class_probs[row_of, rival], 0, digits
                         )
-                        _add(numbers, about, top, extra)
+                        _add(numbers, about, top, other)
                 elif kind == PRODUCT or kind == SUM:
                     if kind == SUM:
                         top -= arity[node] - 1
@@ -262,6 +262,6 @@ def find_leads(
                     _multiply(numbers, about, top, spare, p[node], 0, digits)
                 else:
                     # A factor of the product whose class leaf stands on top.
-                    power = exponent[node] if kind == VALUE else 0
+                    power = extra[node] if kind == VALUE else 0
                     _multiply(numbers, about, top, spare, p[node], power, digits)
             leads[row, rival], places[row, rival] = _round(numbers, about, top)

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from .modes import ENDLESS, MODES, USER
-from .evidence import CLASS, NONE, SUM
+from .evidence import CLASS
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from robustq.arrays import Bools, Floats, Indices
 
     from robustq.perturbations import Perturbation
@@ -21,7 +19,7 @@ if TYPE_CHECKING:
     from .quantified import Quantified
     from .ties import Leads
 
-__all__ = ["Circuits", "can_solve", "read_classes"]
+__all__ = ["Circuits", "can_solve", "find_gain", "find_limit", "size_of"]
 
 UNBACKED = 1e-150  # stands for no rows
 AT_ONCE = 1e-140  # sizes below this are reached at once by what has no rows
@@ -30,39 +28,39 @@ START = 2.0**-6  # where the search begins to look
 
 
 class Circuits(NamedTuple):
-    """What rows reach, with all that a ball has to say about it; see `_circuit_kernels`."""
+    """What rows reach, with what a neighbourhood has to say about it; see `_circuit_kernels`."""
 
     mode: int
     evidence: Evidence
-    ball: Floats
-    rest: NDArray[np.int8]
-    class_row: Indices
+    parts: Bools
+    features: Bools
+    by_rows: bool
+    forms: Floats
     class_probs: Floats
-    class_gain: Floats
-    class_ball: Floats
+    class_forms: Floats
 
     @classmethod
     def of(cls, perturbed: Perturbed, locals_: Locals, evidence: Evidence) -> Circuits:
         """Read evidence for a neighbourhood that `can_solve` takes."""
-        free = perturbed.mask(locals_, evidence.local)
-        where = np.flatnonzero(free & (evidence.op != CLASS))
-        ball = np.zeros((len(free), 5))
-        ball[where] = _shape(perturbed, locals_, evidence.local[where], evidence.p[where])
-        class_row, class_local = read_classes(evidence)
-        probs = locals_.expand(class_local) if len(class_local) else np.ones((0, 1))
-        class_ball = np.zeros((*probs.shape, 5))
-        moved = np.flatnonzero(perturbed.mask(locals_, class_local))
-        if len(moved):
-            q = probs[moved]
-            local = np.repeat(class_local[moved], q.shape[1])
-            class_ball[moved] = _shape(perturbed, locals_, local, q.ravel()).reshape(*q.shape, 5)
-        rest = np.zeros(len(free), dtype=np.int8)
-        sums = np.flatnonzero(evidence.op == SUM)
-        # The last child stands just before its parent.
-        rest[sums] = locals_.outcomes(evidence.local[sums - 1]) > evidence.arity[sums]
-        gain = np.ascontiguousarray(class_ball[:, 0, 0]) if probs.shape[1] else np.zeros(len(probs))
-        mode = _mode(perturbed)
-        return cls(mode, evidence, ball, rest, class_row, probs, gain, class_ball)
+        parts = np.zeros(len(locals_.parts), dtype=bool)
+        parts[list(perturbed.parts)] = True
+        features = np.zeros(int(evidence.feature.max(initial=0)) + 1, dtype=bool)
+        features[[feature for feature in perturbed.features if feature < len(features)]] = True
+        mode, by_rows = _mode(perturbed), perturbed.sizes == "rows"
+        probs = locals_.class_table
+        forms, class_forms = np.zeros((0, 4)), np.zeros((0, probs.shape[1], 4))
+        if mode == USER:
+            free = np.flatnonzero(perturbed.mask(evidence))
+            forms = np.zeros((len(evidence.op), 4))
+            forms[free] = _read_form(perturbed, evidence.p[free], evidence.rows[free])
+            leaves = free[evidence.op[free] == CLASS]
+            if len(leaves):
+                class_forms = np.zeros((*probs.shape, 4))
+                at = evidence.extra[leaves]
+                rows = np.repeat(evidence.rows[leaves], probs.shape[1])
+                found = _read_form(perturbed, probs[at].ravel(), rows)
+                class_forms[at] = found.reshape(len(at), probs.shape[1], 4)
+        return cls(mode, evidence, parts, features, by_rows, forms, probs, class_forms)
 
     def solve(
         self, perturbed: Perturbed, found: Quantified, leads: Leads
@@ -102,11 +100,12 @@ class Circuits(NamedTuple):
         return FARTHEST_BY_ROWS, float(perturbed.ball.x_of(np.float64(AT_ONCE), by_rows=True))
 
     @property
-    def _arrays(self) -> tuple[NDArray[np.generic], ...]:
+    def _arrays(self) -> tuple[Any, ...]:
         e = self.evidence
         return (
-            *(e.starts, e.op, e.arity, e.p, e.exponent, e.slot, self.ball, self.rest),
-            *(self.class_row, self.class_probs, self.class_gain, self.class_ball),
+            *(e.starts, e.op, e.arity, e.p, e.extra, e.slot, e.part, e.feature, e.rows),
+            *(self.parts, self.features, self.by_rows, self.forms),
+            *(self.class_probs, self.class_forms),
         )
 
 
@@ -152,28 +151,13 @@ def find_gain(ball: Perturbation, rows: Floats) -> Floats:
     return 1.0 / np.sqrt(rows) if ball.expectation == "chi2" else 1.0 / rows
 
 
-def read_classes(evidence: Evidence) -> tuple[Indices, Indices]:
-    """Return for each node its row among the class leaves, −1 for others, and those leaves."""
-    leaves = np.flatnonzero((evidence.op == CLASS) & (evidence.local != NONE))
-    class_row = np.full(len(evidence.op), -1, dtype=np.int64)
-    class_row[leaves] = np.arange(len(leaves))
-    return class_row, evidence.local[leaves]
-
-
 def _mode(perturbed: Perturbed) -> int:
     return MODES.get(perturbed.ball.expectation or "", USER)
 
 
-def _shape(perturbed: Perturbed, locals_: Locals, local: Indices, p: Floats) -> Floats:
-    """Return gain and form of probabilities of some local mass functions, (some, 5)."""
-    found = np.zeros((len(local), 5))
-    found[:, 0] = 1.0
-    rows = None
-    if perturbed.sizes == "rows":
-        rows = np.maximum(locals_.rows(local), UNBACKED)
-        found[:, 0] = find_gain(perturbed.ball, rows)
-    form = perturbed.ball.form(p, rows)
-    if form is not None:
-        for column, values in enumerate(form, start=1):
-            found[:, column] = values
-    return found
+def _read_form(perturbed: Perturbed, p: Floats, rows: Floats) -> Floats:
+    """Return the form of probabilities of local mass functions, (some, 4)."""
+    given = np.maximum(rows, UNBACKED) if perturbed.sizes == "rows" else None
+    form = perturbed.ball.form(p, given)
+    assert form is not None  # noqa: S101 (`can_solve` was asked)
+    return np.stack(form, axis=1)

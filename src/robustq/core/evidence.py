@@ -46,36 +46,41 @@ class Evidence(NamedTuple):
     p : ndarray
         At a leaf, the probability of what was observed; else what the sum above gives to the node;
         1 for a root.
-    exponent : ndarray of int64
-        At `VALUE`: it stands for p · 2^exponent.
+    extra : ndarray of int64
+        At `VALUE`, the exponent of p · 2^extra, which it stands for; at `CLASS`, the row of the class
+        table, −1 for an indicator; at `SUM`, how many of its children are not reached.
     local : ndarray of int64
         The local mass function that p belongs to; at `CLASS`, the one on the classes, `NONE` for an
         indicator.
     slot : ndarray of int32
         Which outcome of the local mass function p is of; at an indicator, which class.
+    part : ndarray of int8
+        The part of the model that the local mass function belongs to, as a position among the
+        model's; `NONE` where it has one outcome only, which no ball moves.
+    feature : ndarray of int32
+        The feature it speaks of; of weights, the one that is split; `NONE` if there is none.
+    rows : ndarray
+        The weight of the training rows behind it; NaN where nothing was counted.
     """
 
     starts: Indices
     op: NDArray[np.int8]
     arity: Codes
     p: Floats
-    exponent: Indices
+    extra: Indices
     local: Indices
     slot: Codes
+    part: NDArray[np.int8]
+    feature: Codes
+    rows: Floats
 
     @classmethod
     def empty(cls, starts: Indices) -> Evidence:
-        """Return room for the nodes of rows."""
+        """Return room for the nodes of rows; every column of every node is to be written."""
         nodes = int(starts[-1])
-        return cls(
-            starts,
-            np.empty(nodes, dtype=np.int8),
-            np.zeros(nodes, dtype=np.int32),
-            np.ones(nodes),
-            np.zeros(nodes, dtype=np.int64),
-            np.full(nodes, NONE, dtype=np.int64),
-            np.zeros(nodes, dtype=np.int32),
-        )
+        kinds = (np.int8, np.int32, np.float64, np.int64, np.int64, np.int32)
+        more = (np.int8, np.int32, np.float64)
+        return cls(starts, *(np.empty(nodes, dtype=kind) for kind in (*kinds, *more)))
 
 
 def split_evidence(counts: Indices) -> Iterator[slice]:
@@ -95,27 +100,10 @@ def split_evidence(counts: Indices) -> Iterator[slice]:
 
 
 class Locals(Protocol):
-    """The local mass functions of a model, as a view: nothing is unpacked before it is asked for.
-
-    Every method takes the numbers of some of them.
-    """
+    """The local mass functions of a model, as a view: nothing is unpacked before it is asked for."""
 
     parts: tuple[str, ...]
-
-    def part(self, local: Indices) -> Indices:
-        """Return the part of the model each belongs to, as a position in `parts`."""
-
-    def feature(self, local: Indices) -> Indices:
-        """Return the feature each speaks of; of weights, the one that is split; −1 for none."""
-
-    def outcomes(self, local: Indices) -> Indices:
-        """Return how many outcomes each has."""
-
-    def rows(self, local: Indices) -> Floats:
-        """Return the weight of the training rows behind each; NaN where nothing was counted."""
-
-    def expand(self, local: Indices) -> Floats:
-        """Return whole mass functions, all with the same number of outcomes."""
+    class_table: Floats
 
     @property
     def wide(self) -> tuple[int, ...]:
@@ -129,11 +117,21 @@ class Locals(Protocol):
     def counted(self) -> Bools:
         """For each part, whether rows were counted there."""
 
+    def outcomes(self, local: Indices) -> Indices:
+        """Return how many outcomes some of them have."""
+
+    def expand(self, local: Indices) -> Floats:
+        """Return whole mass functions, all with the same number of outcomes."""
+
+    def position(self, local: Indices, slot: Indices) -> Indices:
+        """Return where values of features stand among the outcomes."""
+
 
 class Model(Protocol):
     """What the engine asks of a model: it never asks what kind it is."""
 
     default_parts: tuple[str, ...]
+    merges_rows: bool  # whether it pays to look for equal rows in a whole table
 
     @property
     def locals(self) -> Locals:

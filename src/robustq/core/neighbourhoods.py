@@ -19,14 +19,16 @@ from robustq.exceptions import InputError, UnknownNameError, UnsupportedError
 from robustq.perturbations import Domain, Perturbation, get, names
 from robustq.perturbations.forms import check_form
 
+from .evidence import NONE
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import ArrayLike
 
-    from robustq.arrays import Bools, Floats, Indices
+    from robustq.arrays import Bools, Floats
 
-    from .evidence import Locals, Model
+    from .evidence import Evidence, Model
 
 __all__ = [
     "DEFAULT_PERTURBATIONS",
@@ -194,19 +196,14 @@ class Perturbed:
         check_form(self.ball)
         return True
 
-    def mask(self, locals_: Locals, local: Indices) -> Bools:
-        """Tell which local mass functions are perturbed: not those with one outcome."""
-        free = np.zeros(len(local), dtype=bool)
-        real = np.flatnonzero(local >= 0)
-        some = local[real]
-        chosen = np.isin(locals_.part(some), self.parts)
+    def mask(self, evidence: Evidence) -> Bools:
+        """Tell which nodes have a probability that moves."""
+        free = np.isin(evidence.part, self.parts)
         if self.features:
-            chosen |= np.isin(locals_.feature(some), self.features)
-        chosen &= locals_.outcomes(some) > 1
+            free |= np.isin(evidence.feature, self.features) & (evidence.part != NONE)
         if self.sizes == ROWS:
             # Where nothing was counted, the local model stays as it is.
-            chosen &= ~np.isnan(locals_.rows(some))
-        free[real] = chosen
+            free &= ~np.isnan(evidence.rows)
         return free
 
     def touches(self, parts: tuple[int, ...]) -> bool:

@@ -112,7 +112,7 @@ class Contest:
                 if len(some):
                     evaluate(some, size, lower, upper, speaks)
             values = nodes[op < FEATURE]
-            fixed = Sized.of(self.evidence.p[values], self.evidence.exponent[values])
+            fixed = Sized.of(self.evidence.p[values], self.evidence.extra[values])
             lower.put(values, fixed)
             upper.put(values, fixed)
         return lower.mantissa[self.evidence.starts[1:] - 1]
@@ -153,7 +153,7 @@ class Contest:
     @cached_property
     def _free(self) -> Bools:
         """Which nodes have a probability that moves."""
-        return self.perturbed.mask(self.locals, self.evidence.local)
+        return self.perturbed.mask(self.evidence)
 
     def _local_sizes(self, delta: Floats) -> Floats:
         """Return the size of the ball around each node's local mass function."""
@@ -161,8 +161,7 @@ class Contest:
             return delta
         size = np.zeros_like(delta)
         free = self._free
-        rows = self.locals.rows(self.evidence.local[free])
-        size[free] = self.perturbed.ball.local_size(delta[free], rows)
+        size[free] = self.perturbed.ball.local_size(delta[free], self.evidence.rows[free])
         return size
 
     # The four kinds of nodes
@@ -196,9 +195,8 @@ class Contest:
         return found
 
     def _position(self, nodes: Indices) -> Indices:
-        position = getattr(self.locals, "position", None)
         slot = self.evidence.slot[nodes].astype(np.intp)
-        return slot if position is None else position(self.evidence.local[nodes], slot)
+        return self.locals.position(self.evidence.local[nodes], slot)
 
     def _expand(self, nodes: Indices) -> Iterator[tuple[Indices, Floats]]:
         """Yield nodes, as positions, whose local mass functions have as many outcomes, and those."""

@@ -7,9 +7,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .circuits import read_classes
-from .evidence import FEATURE, VALUE
-
 if TYPE_CHECKING:
     from robustq.arrays import Bools, Floats, Indices
     from robustq.tables import Rows
@@ -137,11 +134,10 @@ class _Block:
         from . import _exact_kernels  # noqa: PLC0415 (numba is imported when it is needed)
 
         e = self.evidence
-        class_row, class_local = read_classes(e)
-        probs = self.model.locals.expand(class_local) if len(class_local) else np.ones((0, 1))
+        probs = self.model.locals.class_table
         lead, place = np.zeros(self.wanted.shape), np.zeros(self.wanted.shape)
         _exact_kernels.find_leads(
-            *(e.starts, e.op, e.arity, e.p, e.exponent, e.slot, class_row, probs),
+            *(e.starts, e.op, e.arity, e.p, e.extra, e.slot, probs),
             *(self.prediction, self.wanted.astype(np.float64), lead, place),
         )
         return lead, place

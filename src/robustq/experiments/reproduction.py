@@ -21,7 +21,6 @@ from robustq.files import make_folder, write_atomically
 
 from .figures import FORMATS, draw_curves, draw_overview, render
 from .pieces import digest, run_piece
-from .plan import Piece, Plan
 from .results import Results, collect
 from .store import Store
 from .summary import figure_name, summarise
@@ -31,6 +30,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from robustq.rejection import Comparison, Curve
+
+    from .plan import Piece, Plan
 
 __all__ = ["Reproduction", "reproduce"]
 

@@ -19,7 +19,7 @@ from robustq.core.assessment import Assessment
 from robustq.core.neighbourhoods import DEFAULT_PERTURBATIONS, read, read_all
 from robustq.core.quantified import Quantified
 from robustq.exceptions import RobustqError, UnknownValueWarning
-from robustq.tables import UNKNOWN, Encoding, Rows, Table
+from robustq.tables import UNKNOWN, Encoding, Rows, Table, find_distinct
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -233,12 +233,29 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):
         self, table: Table, neighbourhoods: Sequence[Neighbourhood]
     ) -> tuple[Quantified, Indices]:
         bound = self._bind(neighbourhoods)
+        if self.model_.merges_rows:
+            return self._quantify_distinct(table, bound)
         found = Quantified.empty(len(bound), table.rows)
 
         def work(block: slice, rows: Rows) -> None:
             found.put(block, engine.quantify(self.model_, rows, bound))
 
         return found, self._for_each_block(table, work)
+
+    def _quantify_distinct(
+        self, table: Table, bound: Sequence[Bound]
+    ) -> tuple[Quantified, Indices]:
+        """Do the same for rows of which each kind is looked at once."""
+        rows = Rows.empty(table.rows, table.width, len(self.encoding_.numeric))
+        unknown = self._for_each_block(table, rows.fill)
+        firsts, twins = find_distinct(rows.bits)
+        found = Quantified.empty(len(bound), len(firsts))
+
+        def work(block: slice) -> None:
+            found.put(block, engine.quantify(self.model_, rows[firsts[block]], bound))
+
+        for_each_block(work, len(firsts), BLOCK_ROWS, self._threads())
+        return found.take(twins), unknown
 
     def _bind(self, neighbourhoods: Sequence[Neighbourhood]) -> list[Bound]:
         names = self.encoding_.names

@@ -1,4 +1,4 @@
-"""What a family tells: what files know of its models, and what the command knows of its estimator."""
+"""What a family tells: what files know of its models, the command of its estimator."""
 
 from __future__ import annotations
 
@@ -113,9 +113,7 @@ class Recipe:
         """Return the parameters that an experiment gives the estimator."""
         return {} if self.paper is None else self.paper(plan)
 
-    def make(
-        self, parameters: Mapping[str, Any], seed: int | None = None
-    ) -> GenerativeClassifier:
+    def make(self, parameters: Mapping[str, Any], seed: int | None = None) -> GenerativeClassifier:
         """Return an estimator with these parameters; the seed goes to those that take one.
 
         Raises

@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from robustq.core.engine import Reading
-from robustq.core.evidence import CLASS, FEATURE, PRODUCT, SUM, Evidence, split_evidence
+from robustq.core.evidence import (
+    CLASS,
+    FEATURE,
+    NONE,
+    PRODUCT,
+    SUM,
+    Evidence,
+    split_evidence,
+)
 from robustq.core.frequency import by_frequency
 from robustq.core.keeping import Keeper
 from robustq.core.products import Products, ProductTables
@@ -60,6 +68,7 @@ class NaiveBayes:
 
     default_parts: ClassVar[tuple[str, ...]] = PARTS
     has_numbers: ClassVar[bool] = False
+    merges_rows: ClassVar[bool] = False  # looking for equal rows takes as long as their products
     depth: ClassVar[int] = 1
 
     def local_model(self, feature: int) -> Floats:
@@ -149,6 +158,10 @@ class NaiveBayes:
         lay(evidence.p, probs, 1.0, self.class_probs, 1.0)
         lay(evidence.local, 1 + feature * classes + label, -1, 0, -1)
         lay(evidence.slot, codes[:, None, :], label[:, 0], label[:, 0], 0)
+        lay(evidence.extra, 0, -1, 0, 0)
+        lay(evidence.part, np.where(self.alone, NONE, 1), NONE, 0 if classes > 1 else NONE, NONE)
+        lay(evidence.feature, feature, NONE, NONE, NONE)
+        lay(evidence.rows, self.feature_rows.T, np.nan, self.prior_rows, np.nan)
         return evidence
 
     def __getstate__(self) -> dict[str, Any]:
@@ -188,23 +201,19 @@ class NaiveBayesLocals:
         rows = self._model.feature_rows
         return np.array([not np.isnan(self._model.prior_rows), not np.isnan(rows).all()])
 
-    def part(self, local: Indices) -> Indices:
-        """Return the part of each."""
-        return np.minimum(local, 1)
+    @property
+    def class_table(self) -> Floats:
+        """No leaf holds a mass function on the classes."""
+        return np.ones((0, self._classes))
 
-    def feature(self, local: Indices) -> Indices:
-        """Return the feature each speaks of, −1 for the prior."""
-        return np.where(local > 0, (local - 1) // self._classes, -1)
+    def position(self, local: Indices, slot: Indices) -> Indices:  # noqa: ARG002 (all have all values)
+        """Return where values stand among the outcomes: at their codes."""
+        return slot
 
     def outcomes(self, local: Indices) -> Indices:
         """Return how many outcomes each has."""
         sizes = np.array([*self._model.layout.sizes, self._classes], dtype=np.int64)
-        return sizes[self.feature(local)]
-
-    def rows(self, local: Indices) -> Floats:
-        """Return the weight of the rows behind each."""
-        each = np.append(self._model.prior_rows, self._model.feature_rows.ravel())
-        return each[local]
+        return sizes[np.where(local > 0, (local - 1) // self._classes, -1)]
 
     def expand(self, local: Indices) -> Floats:
         """Return whole mass functions, all with the same number of outcomes."""

@@ -10,10 +10,10 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.frozen import FrozenEstimator
 
 from robustq.blocks import for_each_block
+from robustq.exceptions import InputError
 from robustq.families.base import ignoring_unknown_values, require_fitted
 from robustq.families.labels import read_labels
 from robustq.families.parameters import read_random_state
-from robustq.exceptions import InputError
 from robustq.tables.table import count_rows, take_rows
 
 from .probabilities import predict_probabilities

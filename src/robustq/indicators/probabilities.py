@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.exceptions import NotFittedError as SklearnNotFittedError
 
-from robustq.families.base import NotFittedError
 from robustq.exceptions import InputError, UnsupportedError
+from robustq.families.base import NotFittedError
 
 if TYPE_CHECKING:
     from robustq.arrays import Floats

@@ -26,9 +26,11 @@ from robustq.kernels import (
 )
 
 from robustq.core._scale_kernels import shrink, times
-from robustq.core.evidence import CLASS, FEATURE as FEATURE_LEAF, PRODUCT, SUM, VALUE
+from robustq.core.evidence import CLASS, NONE, PRODUCT, SUM, VALUE
+from robustq.core.evidence import FEATURE as FEATURE_LEAF
 from robustq.core.scale import LOG_STEP, LOWEST, STEP
 
+from .local_models import CLASSES, FEATURES, ROOT, WEIGHTS
 from .model import CHILD, FARTHEST, FEATURE, FIRST, LEAF, LENGTH, NARROW, NUMERIC
 
 __all__ = [
@@ -470,31 +472,39 @@ def _write_leaf(
     codes,
     numbers,
     row,
+    allowed,
+    count,
     op,
     arity,
     p,
-    exponent,
+    extra,
     local,
     slot,
+    part,
+    split,
+    rows,
 ):
     """Write a class leaf and the leaves of the features that are there; return where they end."""
     numeric = numbers.shape[1]
     features = codes.shape[1]
-    first = at
-    op[at], local[at], slot[at] = CLASS, 1 + nodes_count + leaf, -1
+    op[at], local[at], slot[at], extra[at] = CLASS, 1 + nodes_count + leaf, -1, leaf
+    arity[at], p[at] = 0, 1.0
+    part[at], split[at], rows[at] = CLASSES, NONE, count
     at += 1
     for feature in range(features):
         code, place = codes[row, feature], slots[feature]
         if code < 0:
             continue
+        arity[at], split[at], rows[at] = 0, feature, count
         if kinds[feature] != NUMERIC:
             cell = leaf * (features - numeric) + place
-            op[at], slot[at] = FEATURE_LEAF, code
+            op[at], slot[at], extra[at] = FEATURE_LEAF, code, 0
             p[at] = entry_probs[_locate(kinds[feature], seen, starts, entry_codes, cell, code)]
             local[at] = 1 + nodes_count + leaves + leaf * features + feature
+            part[at] = FEATURES if allowed[leaf, place] > 1 else NONE
         else:
             normal = leaf * numeric + place
-            op[at], slot[at] = VALUE, -1
+            op[at], slot[at], local[at], part[at] = VALUE, -1, NONE, NONE
             p[at], steps = _density(
                 numbers[row, place],
                 normals[normal, 0],
@@ -503,16 +513,18 @@ def _write_leaf(
                 normals[normal, 3],
                 normals[normal, 4],
             )
-            exponent[at] = STEP * steps
+            extra[at] = STEP * steps
         at += 1
     return at
 
 
 @kernel(
     types.void(
-        *(*routes, *contents, float_vector, types.int64, int_vector_out, int_vector_out),
+        *(*routes, *contents, float_vector, float_vector, code_matrix, types.int64),
+        *(int_vector_out, int_vector_out),
         *(code_matrix, float_matrix, int_vector, types.Array(types.int8, 1, "C")),
         *(code_vector_out, float_vector_out, int_vector_out, int_vector_out, code_vector_out),
+        *(types.Array(types.int8, 1, "C"), code_vector_out, float_vector_out),
     )
 )
 def reach(
@@ -529,6 +541,8 @@ def reach(
     entry_probs,
     normals,
     weights,
+    node_rows,
+    allowed,
     leaves,
     stack,
     state,
@@ -538,9 +552,12 @@ def reach(
     op,
     arity,
     p,
-    exponent,
+    extra,
     local,
     slot,
+    part,
+    split,
+    rows,
 ):
     """Write the evidence of rows; see `core.evidence.Evidence`.
 
@@ -560,9 +577,10 @@ def reach(
                     at = _write_leaf(
                         *(at, np.int64(nodes[node, CHILD]), len(nodes), leaves, kinds, slots),
                         *(seen, starts, entry_codes, entry_probs, normals, codes, numbers, row),
-                        *(op, arity, p, exponent, local, slot),
+                        *(allowed, node_rows[node], op, arity, p, extra, local, slot, part),
+                        *(split, rows),
                     )
-                    op[at], arity[at] = PRODUCT, at - begin
+                    op[at], arity[at], extra[at] = PRODUCT, at - begin, 0
                 elif state[depth] == -1:
                     side = _first_side(
                         *(nodes, sets, thresholds, lists, kinds, slots, node, codes, numbers),
@@ -580,13 +598,16 @@ def reach(
                     stack[depth], state[depth] = nodes[node, CHILD] + 1, -1
                     continue
                 else:
-                    op[at], arity[at] = SUM, state[depth]
+                    op[at], arity[at], extra[at] = SUM, state[depth], 2 - state[depth]
                 if depth == 0:
                     p[at], local[at], slot[at] = 1.0 / trees, 0, tree
+                    part[at], split[at], rows[at] = ROOT if trees > 1 else NONE, NONE, math.nan
                 else:
                     above = stack[depth - 1]
                     p[at], local[at] = weights[node], 1 + above
                     slot[at] = node - nodes[above, CHILD]
+                    part[at], split[at], rows[at] = WEIGHTS, nodes[above, FEATURE], node_rows[above]
                 at += 1
                 depth -= 1
-        op[at], arity[at] = SUM, trees
+        op[at], arity[at], extra[at], p[at], slot[at] = SUM, trees, 0, 1.0, 0
+        local[at], part[at], split[at], rows[at] = NONE, NONE, NONE, math.nan

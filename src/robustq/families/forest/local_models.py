@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
     from .model import Forest
 
-__all__ = ["PARTS", "ForestLocals"]
+__all__ = ["CLASSES", "FEATURES", "PARTS", "ROOT", "WEIGHTS", "ForestLocals"]
 
 PARTS = ("root", "weights", "leaf_classes", "leaf_features")
 ROOT, WEIGHTS, CLASSES, FEATURES = range(4)
-SPLIT, CHILD = range(2)  # columns of the nodes
+CHILD = 1  # the column of the left child
 
 
 class ForestLocals:
@@ -46,19 +46,6 @@ class ForestLocals:
         known = not np.isnan(self._forest.rows).any()
         return np.array([False, known, known, known])
 
-    def part(self, local: Indices) -> Indices:
-        """Return the part of each."""
-        return np.searchsorted(self._starts, local, side="right") - 1
-
-    def feature(self, local: Indices) -> Indices:
-        """Return the feature each speaks of, or splits."""
-        part, at = self._locate(local)
-        feature = np.full(len(local), -1, dtype=np.int64)
-        inner, leaf = part == WEIGHTS, part == FEATURES
-        feature[inner] = self._forest.nodes[at[inner], SPLIT]
-        feature[leaf] = at[leaf] % self._width
-        return feature
-
     def outcomes(self, local: Indices) -> Indices:
         """Return how many outcomes each has: of a leaf's feature, what its path allows."""
         forest = self._forest
@@ -71,17 +58,10 @@ class ForestLocals:
         outcomes[leaf] = forest.allowed[where, forest.slots[feature]]
         return outcomes
 
-    def rows(self, local: Indices) -> Floats:
-        """Return the weight of the training rows at the node or leaf of each."""
-        forest = self._forest
-        part, at = self._locate(local)
-        node = np.zeros(len(local), dtype=np.int64)
-        node[part == WEIGHTS] = at[part == WEIGHTS]
-        node[part == CLASSES] = forest.leaf_nodes[at[part == CLASSES]]
-        leaf = part == FEATURES
-        node[leaf] = forest.leaf_nodes[at[leaf] // self._width]
-        # The root is uniform: nothing was counted for it.
-        return np.where(part == ROOT, np.nan, forest.rows[node])
+    @property
+    def class_table(self) -> Floats:
+        """The class probabilities of all leaves."""
+        return self._forest.class_probs
 
     def expand(self, local: Indices) -> Floats:
         """Return whole mass functions, all with the same number of outcomes."""
@@ -127,5 +107,5 @@ class ForestLocals:
 
     def _locate(self, local: Indices) -> tuple[Indices, Indices]:
         """Return the part of each, and its position there."""
-        part = self.part(local)
+        part = np.searchsorted(self._starts, local, side="right") - 1
         return part, local - self._starts[part]

@@ -160,6 +160,7 @@ class Forest:
     normals: Floats
 
     default_parts: ClassVar[tuple[str, ...]] = ("weights",)
+    merges_rows: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         for value in vars(self).values():
@@ -366,7 +367,7 @@ class Forest:
             starts = np.concatenate([[0], np.cumsum(counts[block])])
             evidence = Evidence.empty(starts)
             _route_kernels.reach(
-                *(*a.routes, *a.contents, self.weights, self.leaves, *room),
+                *(*a.routes, *a.contents, self.weights, self.rows, self.allowed, self.leaves, *room),
                 *(codes[block], numbers[block], *evidence),
             )
             yield block, evidence
