@@ -125,4 +125,5 @@ def _stamp(compiled):
     """
     file = getattr(getattr(compiled, "_cache", None), "_cache_file", None)
     if hasattr(file, "_source_stamp"):
-        file._source_stamp = (file._source_stamp, SOURCES)
+        # There is no public way to say it.
+        file._source_stamp = (file._source_stamp, SOURCES)  # noqa: SLF001

@@ -8,9 +8,9 @@ import pytest
 from sklearn.datasets import load_digits
 
 from robustq import GenerativeForestClassifier, UnsupportedError
-from robustq.perturbations import Perturbation, get
 from robustq.core import engine, evidence
 from robustq.core.neighbourhoods import read as read_neighbourhood
+from robustq.perturbations import Perturbation, get
 from robustq.tables import Table
 
 from .forests import FAST, KNOWN, check_robustness, finish, joint, random_document, random_rows

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from robustq.perturbations import Domain
 from robustq.core.roots import smallest_roots
+from robustq.perturbations import Domain
 
 ROOTS = np.array([1e-300, 1e-20, 3e-7, 0.01, 0.3, 0.5, 0.99, 1.0])
 

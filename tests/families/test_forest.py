@@ -25,12 +25,11 @@ from robustq import (
     UnknownValueWarning,
     UnsupportedError,
     datasets,
+    memory,
 )
 from robustq.families import base
-from robustq import memory
 from robustq.perturbations import get
 from robustq.tables import Table
-
 from tests.core.models import margins
 
 from .weather import ROWS, weather

@@ -19,7 +19,6 @@ from robustq.families.naive_bayes import log_joint
 from robustq.learning.counts import FOLDS, SMOOTHING_GRID, Counts, _stratify
 from robustq.perturbations import get
 from robustq.tables import Table
-
 from tests.core.models import margins
 
 from .weather import ROWS, weather

@@ -59,13 +59,7 @@ def demo(
             found.append(evaluate(model, X_test, y_test, title=recipe.title))
         if len(found) == 1:
             _show_predictions(console, model, X_test, y_test)
-    for item in found:
-        console.print(f"{item['title']}: accuracy {item['accuracy']:.1%}", markup=False)
-    console.print(
-        "\nReject the predictions that an indicator trusts least, ever more of them: the mean\n"
-        "accuracy of the rest is AU-ARC. r_… is the robustness in a ball, u_… an uncertainty."
-    )
-    show_areas(console, found)
+    _show_accuracy(console, found)
     report = output / "report.html"
     text = (
         "German credit data (Statlog, UCI Machine Learning Repository, CC BY 4.0): "
@@ -74,6 +68,17 @@ def demo(
     write_evaluation(found, report, title="robustq demo: German credit data", text=text)
     for what, path in (("Report", report), ("Models", output / "*.robustq")):
         console.print(f"{what}: {path.resolve()}", soft_wrap=True, markup=False)
+
+
+def _show_accuracy(console: Any, found: list[dict[str, Any]]) -> None:
+    """Show how often the models are right, and which indicators tell when."""
+    for item in found:
+        console.print(f"{item['title']}: accuracy {item['accuracy']:.1%}", markup=False)
+    console.print(
+        "\nReject the predictions that an indicator trusts least, ever more of them: the mean\n"
+        "accuracy of the rest is AU-ARC. r_… is the robustness in a ball, u_… an uncertainty."
+    )
+    show_areas(console, found)
 
 
 def _name_labels(data: Any) -> np.ndarray[Any, Any]:

@@ -1,6 +1,6 @@
 """Balls, compiled: bounds on one outcome, and lower expectations over a few.
 
-x is what a form is a function of, and `gain` what it is multiplied by for one local mass function: 1
+x is what a form is a function of, and `gain` what it is multiplied by for one local model: 1
 for equal sizes, less where many rows stand behind it, 0 where it is not perturbed. Changes, bound
 minus probability, are computed as such: they keep their digits where a difference would lose them.
 """
@@ -16,7 +16,9 @@ __all__ = [
     "change_upper",
     "contrast",
     "lower_bound",
+    "move_kl",
     "shift_weights",
+    "surprise",
     "upper_bound",
 ]
 
@@ -29,7 +31,7 @@ SMALL = 0.02
 
 
 @inner
-def _surprise(y):
+def surprise(y):
     """Return (1+y) log(1+y) − y, which is y²/2 near 0."""
     if abs(y) < SMALL:
         total, power = 0.0, y * y
@@ -55,7 +57,7 @@ def _surprise(y):
 
 
 @inner
-def _move_kl(p, rest, limit, delta):
+def move_kl(p, rest, limit, delta):
     """Return how much mass goes from the rest to p so that the divergence is δ, and what is left.
 
     From a limit on, everything goes.
@@ -64,13 +66,13 @@ def _move_kl(p, rest, limit, delta):
         return 0.0, rest
     if delta >= limit:
         return rest, 0.0
-    if p * _surprise(0.9 * rest / p) + rest * _surprise(-0.9) < delta:
+    if p * surprise(0.9 * rest / p) + rest * surprise(-0.9) < delta:
         return _exhaust_kl(p, rest, delta)
     # The divergence is convex: from above the root, Newton's steps go down to it.
     moved = min(delta + math.sqrt(delta * delta + 2.0 * p * delta), 0.9 * rest)
     low, high = 0.0, 0.9 * rest
     for _ in range(MOST):
-        error = p * _surprise(moved / p) + rest * _surprise(-moved / rest) - delta
+        error = p * surprise(moved / p) + rest * surprise(-moved / rest) - delta
         if error > 0.0:
             high = moved
         else:
@@ -97,7 +99,7 @@ def _exhaust_kl(p, rest, delta):
     for _ in range(200):
         left = rest * math.exp(s)
         moved = rest - left
-        error = left * s + moved + p * _surprise(moved / p) - delta
+        error = left * s + moved + p * surprise(moved / p) - delta
         if error > 0.0:
             low = s
         else:
@@ -118,7 +120,7 @@ def _kl_rise(p, delta):
     """Return how far p rises under Kullback–Leibler, and how far it stays from 1."""
     if p <= 0.0:
         return 0.0, 1.0
-    return _move_kl(p, 1.0 - p, -math.log(p), delta)
+    return move_kl(p, 1.0 - p, -math.log(p), delta)
 
 
 @inner
@@ -126,7 +128,7 @@ def _kl_fall(p, delta):
     """Return how far p falls under Kullback–Leibler, and what it is then."""
     if p >= 1.0:
         return 0.0, p
-    return _move_kl(1.0 - p, p, -math.log1p(-p), delta)
+    return move_kl(1.0 - p, p, -math.log1p(-p), delta)
 
 
 @inner
@@ -198,8 +200,8 @@ def _sort(f, count, order):
         order[at] = one
 
 
-# Each writes by how much weights move (`shift`), and what they become (`moved`), both with all their
-# digits; and gives back a value that those who gain lie below and those who lose above.
+# Each writes by how much weights move (`shift`), and what they become (`moved`), both with all
+# their digits; and gives back a value that those who gain lie below and those who lose above.
 
 
 @inner
@@ -428,7 +430,7 @@ def _shift_kl(delta, w, f, count, shift, moved):
             if w[i] > 0.0:
                 u = (f[i] - f[at]) / span
                 y = math.expm1(-t * u - log_mean)
-                excess += w[i] * _surprise(y)
+                excess += w[i] * surprise(y)
                 mean += w[i] * (1.0 + y) * u
         for i in range(count):
             if w[i] > 0.0:
@@ -473,9 +475,7 @@ def shift_weights(mode, size, count, order, work):
     if mode == PARI_MUTUEL:
         return _shift_pari_mutuel(size, w, f, count, order, shift, moved)
     if mode == CHI2:
-        return _shift_chi2(
-            size, w, f, count, order, shift, moved, work[4], work[5], work[6]
-        )
+        return _shift_chi2(size, w, f, count, order, shift, moved, work[4], work[5], work[6])
     if mode == ODDS_RATIO:
         return _shift_odds_ratio(size, w, f, count, order, shift, moved)
     return _shift_kl(size, w, f, count, shift, moved)

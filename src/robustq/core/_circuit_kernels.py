@@ -61,6 +61,7 @@ ROUNDING = 1e-14  # what is left of a lead below this, relative, is rounding
 SAFE = 1e-280  # a product above this has not underflowed on the way
 LOG_TWO = math.log(2.0)
 NO_ROWS = 1e-150  # stands for no rows
+FAR = 1e100  # beyond, a factor might underflow
 
 byte_vector = types.Array(types.int8, 1, "C", readonly=True)
 bool_vector = types.Array(types.boolean, 1, "C", readonly=True)
@@ -184,7 +185,6 @@ def _write_program(
     arity,
     p,
     extra,
-    slot,
     part,
     feature,
     rows,
@@ -240,7 +240,7 @@ def _write_program(
 
 @inner
 def _push(mode, near, x, row, gain, class_probs, class_forms, best, rival, work, order):
-    """Return the value of a class leaf, and how much it has changed (0 unless that is asked for)."""
+    """Return the value of a class leaf, and how much it has changed (if that is asked for)."""
     a, b = class_probs[row, best], class_probs[row, rival]
     if gain == 0.0:
         return a - b, 0.0
@@ -293,9 +293,7 @@ def _fall(mode, x, first, last, factors, v, e):
             v, _, e = _multiply(v, 0.0, e, 1.0 / (1.0 + x * factors[FALL_SCALE, k]), 0.0)
             q = max(q - x * factors[FALL, k], 0.0)
         else:
-            q = lower_bound(
-                mode, x, q, factors[GAIN, k], factors[FALL, k], factors[FALL_SCALE, k]
-            )
+            q = lower_bound(mode, x, q, factors[GAIN, k], factors[FALL, k], factors[FALL_SCALE, k])
         v, _, e = _multiply(v, 0.0, e, q, 0.0)
     return v, e
 
@@ -359,6 +357,32 @@ def _move_two(mode, x, low, high, forms, nodes, stack, at, work, room):
     else:
         shift[low] = change_upper(mode, x, q, gain, room[RISE, 1], room[RISE_SCALE, 1])
         shift[high] = -shift[low]
+
+
+@inner
+def _join(mode, x, at, stack, result):
+    """Return the lower expectation of two children of the same exponent, for known balls."""
+    one, two = at, at + 1
+    if stack[VALUE_AT, one] > stack[VALUE_AT, two]:
+        one, two = two, one
+    low, high = stack[VALUE_AT, one], stack[VALUE_AT, two]
+    p, q, gain = stack[WEIGHT, two], stack[WEIGHT, one], stack[CHILD_GAIN, two]
+    size = x * gain
+    if mode == TV:
+        falls, rises = max(p - size, 0.0), min(q + size, 1.0)
+    elif mode == CHI2:
+        falls = max(p - size * math.sqrt(p * (1.0 - p)), 0.0)
+        rises = min(q + size * math.sqrt(q * (1.0 - q)), 1.0)
+    elif mode == PARI_MUTUEL:
+        falls, rises = max(p - size * (1.0 - p), 0.0), min(q + size * q, 1.0)
+    elif mode == EPSILON:
+        falls, rises = p / (1.0 + size), (q + size) / (1.0 + size)
+    else:
+        falls, rises = p / (1.0 + size * (1.0 - p)), (q + size * q) / (1.0 + size * q)
+    low, high = low * rises, high * falls
+    result[0], result[1] = max(low, 0.0) + max(high, 0.0), max(-low, 0.0) + max(-high, 0.0)
+    result[2], result[3] = stack[EXPONENT, at], stack[EXPONENT, at]
+    return low + high
 
 
 @inner
@@ -483,12 +507,23 @@ def _evaluate(
         else:
             children = steps[i, CHILDREN]
             top -= children - 1
-            rest = extra[node] > 0
-            v, d, e = _mix(
-                *(mode, near, x, top, children, rest, forms, stack, nodes, work, order, room),
-                result,
+            rest, mixed = extra[node] > 0, True
+            plain = (
+                children == 2
+                and not (near or rest)
+                and USER < mode < KL
+                and x < FAR
+                and stack[EXPONENT, top] == stack[EXPONENT, top + 1]
+                and min(stack[WEIGHT, top], stack[WEIGHT, top + 1]) > RARE
             )
-            mixed = True
+            if plain:
+                e = np.int64(stack[EXPONENT, top])
+                v, d, e = _keep_in_range(_join(mode, x, top, stack, result), 0.0, e)
+            else:
+                v, d, e = _mix(
+                    *(mode, near, x, top, children, rest, forms, stack, nodes, work, order),
+                    *(room, result),
+                )
         first, last = steps[i, FIRST], steps[i, LAST]
         if v != 0.0 or d != 0.0:
             if last > first:
@@ -627,11 +662,11 @@ def _find_root(
     farthest, growth = min(limit, farthest), 16.0
     x = 0.0
     at_low = _look(
-            *(mode, near, lead, lead_place, x),
-            *(base, count, steps, mass, place, factors, gains, p, extra, slot, forms),
-            *(class_probs, class_forms, best, rival, stack, nodes, work, order, small, room),
-            result,
-        )
+        *(mode, near, lead, lead_place, x),
+        *(base, count, steps, mass, place, factors, gains, p, extra, slot, forms),
+        *(class_probs, class_forms, best, rival, stack, nodes, work, order, small, room),
+        result,
+    )
     x = min(start, farthest)
     for _ in range(MAX_STEPS):
         h = _look(
@@ -709,8 +744,6 @@ def _find_root(
         x1, f1 = x, h
         share = _interpolate(x1, x2, x3, f1, f2, f3)
     return 0.5 * (x1 + x2)
-
-
 
 
 @inner
@@ -794,7 +827,7 @@ def solve(
         found[row], tipping[row] = math.inf, -1
         _count_siblings(base, last, op, arity, nodes, siblings)
         count = _write_program(
-            *(mode, base, last, op, arity, p, extra, slot, part, feature, rows, parts, features),
+            *(mode, base, last, op, arity, p, extra, part, feature, rows, parts, features),
             *(by_rows, forms, siblings, steps, mass, place, factors, gains),
         )
         for turn in range(classes + 1):
@@ -892,7 +925,7 @@ def find_maximal(
         base, last, x = starts[row], starts[row + 1], sizes[row]
         _count_siblings(base, last, op, arity, nodes, siblings)
         count = _write_program(
-            *(mode, base, last, op, arity, p, extra, slot, part, feature, rows, parts, features),
+            *(mode, base, last, op, arity, p, extra, part, feature, rows, parts, features),
             *(by_rows, forms, siblings, steps, mass, place, factors, gains),
         )
         for second in range(classes):

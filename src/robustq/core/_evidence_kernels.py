@@ -12,9 +12,7 @@ byte_vector = types.Array(types.int8, 1, "C", readonly=True)
 
 
 @kernel(
-    types.void(
-        int_vector, byte_vector, code_vector, int_vector_out, int_vector_out, int_vector_out
-    )
+    types.void(int_vector, byte_vector, code_vector, int_vector_out, int_vector_out, int_vector_out)
 )
 def find_parents(starts, op, arity, waiting, parent, height):
     """Write the parent of each node, −1 for a root, and how high it stands above its leaves."""

@@ -1,8 +1,8 @@
 """The recursion without a ball, in exact arithmetic: by how much one class is ahead of another.
 
-A float is a whole number times a power of two, so sums and products of floats are too. Such a number
-is held here as digits of `BITS` bits, those of a row's numbers on a stack: whole numbers in a machine
-word, signed, with room for a few sums before carries must be passed on.
+A float is a whole number times a power of two, so sums and products of floats are too. Such a
+number is held here as digits of `BITS` bits, each in a machine word with room for a few sums before
+carries must be passed on; the numbers of a row stand on a stack.
 """
 
 import math
@@ -16,7 +16,6 @@ from robustq.kernels import (
     float_matrix_out,
     float_vector,
     inner,
-    int_matrix_out,
     int_vector,
     kernel,
 )
@@ -175,12 +174,11 @@ def _measure(first, last, op, arity, p, extra, low, high):
             if kind == CLASS:
                 # Differences of probabilities: down to the last digit of a float.
                 low[top], high[top] = -(1130 // BITS) - 2, 2
-        if kind != CLASS:
-            if p[node] != 0.0:
-                _, power = math.frexp(p[node])
-                power += extra[node] if kind == VALUE else 0
-                low[top] += (power - 53) // BITS
-                high[top] += power // BITS + 2
+        if kind != CLASS and p[node] != 0.0:
+            _, power = math.frexp(p[node])
+            power += extra[node] if kind == VALUE else 0
+            low[top] += (power - 53) // BITS
+            high[top] += power // BITS + 2
         widest = max(widest, high[top] - low[top] + 2 * PLACES)
     return widest
 
@@ -246,9 +244,7 @@ def find_leads(
                         _multiply(numbers, about, top, spare, sign, 0, digits)
                     else:
                         row_of = extra[node]
-                        _multiply(
-                            numbers, about, top, spare, class_probs[row_of, best], 0, digits
-                        )
+                        _multiply(numbers, about, top, spare, class_probs[row_of, best], 0, digits)
                         _set_one(numbers, about, other)
                         _multiply(
                             numbers, about, other, spare, -class_probs[row_of, rival], 0, digits

@@ -3,7 +3,8 @@
 A prediction ĉ is robust against a rival c as long as Π lower_k(x) > Π upper_k(x) over the
 prior and the features, with bounds that a ball's form gives:
 
-    lower_k = (a_k − x l_k) / (1 + x s_k)        upper_k = (b_k + x u_k) / (1 + x t_k), at most `cut`
+    lower_k = (a_k − x l_k) / (1 + x s_k)
+    upper_k = (b_k + x u_k) / (1 + x t_k), at most `cut`
 
 with a_k = p_k(ĉ) and b_k = p_k(c). With h(x) = log Π upper − log Π lower, which never
 decreases, the robustness against c is the root of h; −h(0) = Δ is the log of p(ĉ,f)/p(c,f).
@@ -534,9 +535,7 @@ def search(
                 if 0.0 < root < math.inf:
                     # Most rivals are still behind at what was found already: one look will do.
                     if floor_at != root:
-                        floor = CLEARLY * _product_below(
-                            root, chi2, a, lower, upper, factors, lane
-                        )
+                        floor = CLEARLY * _product_below(root, chi2, a, lower, upper, factors, lane)
                         floor_at = root
                     ceiling = _product_above(
                         root, cut, chi2, cells, i, c, feature_table, class_table[c], a[0, lane]

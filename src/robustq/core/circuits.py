@@ -1,4 +1,4 @@
-"""The compiled recursion: what a neighbourhood gives to the nodes that rows reach, and the search."""
+"""The compiled recursion over what rows reach, for balls that kernels know."""
 
 from __future__ import annotations
 
@@ -6,12 +6,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from .modes import ENDLESS, MODES, USER
 from .evidence import CLASS
+from .modes import ENDLESS, MODES, USER
 
 if TYPE_CHECKING:
     from robustq.arrays import Bools, Floats, Indices
-
     from robustq.perturbations import Perturbation
 
     from .evidence import Evidence, Locals

@@ -19,10 +19,10 @@ from .neighbourhoods import OnAtoms
 from .quantified import Quantified
 from .recursion import Contest, take_rows
 from .rivals import find_first_flips, list_rivals
-from .ties import Leads, rank_exactly
+from .ties import rank_exactly
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from robustq.arrays import Bools, Floats, Indices
     from robustq.tables import Rows
@@ -118,16 +118,18 @@ class _Work:
         found = self.found.widen(len(neighbourhoods))
         tied, rival = self.leads.tied()
         for index, neighbourhood in enumerate(neighbourhoods):
-            if self.joint.shape[1] == 1:
-                answer = np.inf, -1
-            elif isinstance(neighbourhood, OnAtoms):
-                answer = self._solve_whole(neighbourhood)
-            else:
-                answer = self._solve_parts(neighbourhood)
-            found.robustness[index], found.tipping[index] = answer
+            found.robustness[index], found.tipping[index] = self._solve(neighbourhood)
             found.robustness[index, tied], found.tipping[index, tied] = 0.0, rival
         found.settle(self.impossible, self.model.by_frequency)
         return found
+
+    def _solve(self, neighbourhood: Bound) -> tuple[Floats, Indices]:
+        if self.joint.shape[1] == 1:
+            rows = len(self.rows)
+            return np.full(rows, np.inf), np.full(rows, -1, dtype=np.int64)
+        if isinstance(neighbourhood, OnAtoms):
+            return self._solve_whole(neighbourhood)
+        return self._solve_parts(neighbourhood)
 
     # One mass function as a whole
 
@@ -191,10 +193,8 @@ class _Work:
 
     def _solve_reached(self, perturbed: Perturbed, rows: Indices) -> tuple[Floats, Indices]:
         robustness, tipping = np.empty(len(rows)), np.empty(len(rows), dtype=np.int64)
-        compiled = not self.general and can_solve(
-            perturbed, self.model.locals, self.joint.shape[1]
-        )
-        for block, evidence in self.model.reach(self.rows[rows]):
+        compiled = not self.general and can_solve(perturbed, self.model.locals, self.joint.shape[1])
+        for block, evidence in self._reach(perturbed, rows):
             some = rows[block]
             if compiled:
                 circuits = Circuits.of(perturbed, self.model.locals, evidence)
@@ -203,6 +203,10 @@ class _Work:
                 answer = self._search(perturbed, evidence, some)
             robustness[block], tipping[block] = answer
         return robustness, tipping
+
+    def _reach(self, perturbed: Perturbed, rows: Indices) -> Iterator[tuple[slice, Evidence]]:
+        still = not perturbed.features and not perturbed.touches(self.model.leaf_parts)
+        return self.model.reach(self.rows[rows], fold=still)
 
     def _search(
         self, perturbed: Perturbed, evidence: Evidence, rows: Indices
@@ -245,7 +249,7 @@ class _Work:
     ) -> Bools:
         maximal = np.empty(order.shape, dtype=bool)
         compiled = can_solve(perturbed, self.model.locals, self.joint.shape[1])
-        for block, evidence in self.model.reach(self.rows[rows]):
+        for block, evidence in self._reach(perturbed, rows):
             if compiled:
                 circuits = Circuits.of(perturbed, self.model.locals, evidence)
                 leads = self.leads.take(rows[block])

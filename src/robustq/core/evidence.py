@@ -7,7 +7,7 @@ different variables; a sum is a weighted mean of children. Of all that, a row re
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -21,7 +21,18 @@ if TYPE_CHECKING:
 
     from .engine import Reading
 
-__all__ = ["CLASS", "FEATURE", "NONE", "PRODUCT", "SUM", "VALUE", "Evidence", "Locals", "Model", "split_evidence"]
+__all__ = [
+    "CLASS",
+    "FEATURE",
+    "NONE",
+    "PRODUCT",
+    "SUM",
+    "VALUE",
+    "Evidence",
+    "Locals",
+    "Model",
+    "split_evidence",
+]
 
 # What a node is: a number that no ball moves, a feature's leaf, a leaf of the class, and so on.
 VALUE, FEATURE, CLASS, PRODUCT, SUM = range(5)
@@ -32,8 +43,9 @@ MOST_NODES = 1 << 19
 class Evidence(NamedTuple):
     """What rows reach, row after row, children before their parents.
 
-    Children of a node are those that stand last before it and have no parent yet. Leaves stand below
-    products, the class before the features. What is missing, and what no row reaches, has no node.
+    Children of a node are those that stand last before it and have no parent yet. Leaves stand
+    below products, the class before the features. What is missing, and what no row reaches, has no
+    node.
 
     Attributes
     ----------
@@ -47,8 +59,8 @@ class Evidence(NamedTuple):
         At a leaf, the probability of what was observed; else what the sum above gives to the node;
         1 for a root.
     extra : ndarray of int64
-        At `VALUE`, the exponent of p · 2^extra, which it stands for; at `CLASS`, the row of the class
-        table, −1 for an indicator; at `SUM`, how many of its children are not reached.
+        At `VALUE`, the exponent of p · 2^extra, which it stands for; at `CLASS`, the row of the
+        class table, −1 for an indicator; at `SUM`, how many of its children are not reached.
     local : ndarray of int64
         The local mass function that p belongs to; at `CLASS`, the one on the classes, `NONE` for an
         indicator.
@@ -80,7 +92,8 @@ class Evidence(NamedTuple):
         nodes = int(starts[-1])
         kinds = (np.int8, np.int32, np.float64, np.int64, np.int64, np.int32)
         more = (np.int8, np.int32, np.float64)
-        return cls(starts, *(np.empty(nodes, dtype=kind) for kind in (*kinds, *more)))
+        columns: list[Any] = [np.empty(nodes, dtype=kind) for kind in (*kinds, *more)]
+        return cls(starts, *columns)
 
 
 def split_evidence(counts: Indices) -> Iterator[slice]:
@@ -100,7 +113,7 @@ def split_evidence(counts: Indices) -> Iterator[slice]:
 
 
 class Locals(Protocol):
-    """The local mass functions of a model, as a view: nothing is unpacked before it is asked for."""
+    """The local mass functions of a model, as a view: nothing is unpacked before it must be."""
 
     parts: tuple[str, ...]
     class_table: Floats
@@ -131,6 +144,7 @@ class Model(Protocol):
     """What the engine asks of a model: it never asks what kind it is."""
 
     default_parts: tuple[str, ...]
+    leaf_parts: tuple[int, ...]  # the parts that `reach` may fold
     merges_rows: bool  # whether it pays to look for equal rows in a whole table
 
     @property
@@ -155,5 +169,8 @@ class Model(Protocol):
     def read(self, rows: Rows) -> Reading:
         """Return log p(c, f), and the shapes that kernels of their own take."""
 
-    def reach(self, rows: Rows) -> Iterator[tuple[slice, Evidence]]:
-        """Yield what rows reach, in blocks that fit into memory."""
+    def reach(self, rows: Rows, *, fold: bool = False) -> Iterator[tuple[slice, Evidence]]:
+        """Yield what rows reach, in blocks that fit into memory.
+
+        With `fold`, leaves of features that stand together may be one value: nobody moves them.
+        """

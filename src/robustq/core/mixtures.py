@@ -1,8 +1,8 @@
 """Mixtures: of each tree of a mixture one leaf counts, below a path of weights that are perturbed.
 
-Complete evidence f has mass in one leaf of each tree, with v = (p(ĉ) − p(c)) Π p(f_i). So V(tree) is
-v times the product of the lower weights on the path if v > 0, or else of the upper ones: Theorem 3
-(robustness of generative forests), for rows without gaps.
+Complete evidence f has mass in one leaf of each tree, with v = (p(ĉ) − p(c)) Π p(f_i). So V(tree)
+is v times the product of the lower weights on the path if v > 0, or else of the upper ones: that is
+Theorem 3 (robustness of generative forests), for rows without gaps.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """What is perturbed, and by how much: a ball, the parts of a model, and how the size is shared out.
 
 A name says all three: ``tv`` (the paper's parts of each model), ``tv_all`` (every local mass
-function), ``tv_joint`` (the joint mass function as a whole), ``tv_rows`` and ``tv_all_rows`` (sizes by
-the rows behind each local mass function).
+function), ``tv_joint`` (the joint mass function as a whole), ``tv_rows`` and ``tv_all_rows`` (sizes
+by the rows behind each local mass function).
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ __all__ = [
     "Bound",
     "Neighbourhood",
     "OnAtoms",
-    "Perturbed",
     "PerturbationLike",
+    "Perturbed",
     "read",
     "read_all",
 ]
@@ -90,12 +90,7 @@ class Neighbourhood:
         if isinstance(self.parts, str) and self.parts in WHOLES:
             return self._bind_whole(model)
         every = model.locals.parts
-        if self.parts is None:
-            parts, columns = model.default_parts, ()
-        elif self.parts == ALL:
-            parts, columns = every, ()
-        else:
-            parts, columns = _read_parts(self.parts, every, tuple(features))
+        parts, columns = self._find_parts(model, tuple(features))
         chosen = np.isin(every, parts)
         counted = model.locals.counted
         if self.sizes == ROWS and not columns and not (chosen & counted).any():
@@ -116,6 +111,16 @@ class Neighbourhood:
             raise UnsupportedError(msg)
         return Perturbed(self.ball, tuple(np.flatnonzero(chosen).tolist()), columns, self.sizes)
 
+    def _find_parts(
+        self, model: Model, features: tuple[str, ...]
+    ) -> tuple[tuple[str, ...], tuple[int, ...]]:
+        """Return the parts that are perturbed, and the positions of features that are."""
+        if self.parts is None:
+            return model.default_parts, ()
+        if self.parts == ALL:
+            return model.locals.parts, ()
+        return _read_parts(self.parts, model.locals.parts, features)
+
     def _bind_whole(self, model: Model) -> OnAtoms:
         if self.sizes == ROWS:
             msg = (
@@ -126,7 +131,7 @@ class Neighbourhood:
         if self.parts == JOINT and model.has_numbers:
             msg = (
                 f"{self.name}: a column is a number, so p(c, f) is a density and no mass, and a "
-                "ball around it means nothing: take parts=\"all\", or make the column categorical"
+                'ball around it means nothing: take parts="all", or make the column categorical'
             )
             raise UnsupportedError(msg)
         return OnAtoms(self.ball, joint=self.parts == JOINT)
@@ -283,7 +288,7 @@ def read(
     return Neighbourhood(
         named.ball,
         named.parts if parts is None else _read_given(parts),
-        ROWS if ROWS in (sizes, named.sizes) else "equal",
+        "rows" if ROWS in (sizes, named.sizes) else "equal",
     )
 
 

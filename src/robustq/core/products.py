@@ -1,8 +1,9 @@
 """Products: for each class one product of factors, as in naive Bayes, by a kernel of their own.
 
 With α the product of the lower probabilities of the features given ĉ, and β that of the upper
-ones given c, the prediction is robust against c as long as E̲_prior[α 1_ĉ − β 1_c] > 0. For most balls
-the prior is one more factor; under χ² and odds ratio it has a formula of its own.
+ones given c, the prediction is robust against c as long as E̲_prior[α 1_ĉ − β 1_c] > 0: Theorem 2
+(robustness of naive Bayes). For most balls the prior is one more factor; under χ² and odds ratio it
+has a formula of its own.
 """
 
 from __future__ import annotations
@@ -18,9 +19,9 @@ if TYPE_CHECKING:
     from robustq.arrays import Bools, Codes, Floats, Indices
     from robustq.perturbations.forms import Form
 
+    from .keeping import Keeper
     from .neighbourhoods import Perturbed
     from .quantified import Quantified
-    from .keeping import Keeper
 
 __all__ = ["ProductTables", "Products"]
 
@@ -91,15 +92,19 @@ class Products:
         """Tell whether the kernel knows a neighbourhood."""
         ball, tables = perturbed.ball, self.tables
         moves_prior = tables.parts[0] in perturbed.parts
+        if ball.expectation == "kl":
+            return self._gains(perturbed) is not None
         known = ball.together or ball.expectation in ("chi2", "odds_ratio")
         if not perturbed.has_form or (moves_prior and not known and len(tables.prior) > 2):
             return False
         return self._tables(perturbed) is not None
 
-    def solve(self, perturbed: Perturbed, found: Quantified) -> tuple[Floats, Indices]:  # noqa: ARG002 (the joint says who leads)
+    def solve(self, perturbed: Perturbed, found: Quantified) -> tuple[Floats, Indices]:
         """Return x and the tipping class of each row; x is NaN where rounding would show."""
         from . import _product_kernels  # noqa: PLC0415 (numba is imported when it is needed)
 
+        if perturbed.ball.expectation == "kl":
+            return self._solve_divergence(perturbed, found)
         made = self._tables(perturbed)
         assert made is not None  # noqa: S101 (`fits` was asked)
         x, tipping = np.empty(len(self.cells)), np.empty(len(self.cells), dtype=np.int64)
@@ -112,6 +117,23 @@ class Products:
             x[~(x < min(FARTHEST, made.limit * (1.0 - 1e-9)))] = np.nan
         return x, tipping
 
+    def _solve_divergence(self, perturbed: Perturbed, found: Quantified) -> tuple[Floats, Indices]:
+        from . import _divergence_kernels  # noqa: PLC0415 (numba is imported when it is needed)
+
+        gains, tables = self._gains(perturbed), self.tables
+        assert gains is not None  # noqa: S101 (`fits` was asked)
+        size, tipping = np.empty(len(self.cells)), np.empty(len(self.cells), dtype=np.int64)
+        _divergence_kernels.search(
+            *(self.cells, self.joint, tables.prior, tables.features, *gains),
+            *(found.prediction, found.runner_up, size, tipping),
+        )
+        # Nothing below the domain's end flips: the recursion makes sure.
+        size[np.isinf(size)] = np.nan
+        return size, tipping
+
+    def _gains(self, perturbed: Perturbed) -> tuple[Floats, float] | None:
+        return self.kept.find(("gains", perturbed.key), lambda: _find_gains(perturbed, self.tables))
+
     def size_of(self, perturbed: Perturbed, x: Floats) -> Floats:
         """Return the sizes that belong to x."""
         return size_of(perturbed, x)
@@ -120,25 +142,46 @@ class Products:
         return self.kept.find(perturbed.key, lambda: _make_tables(perturbed, self.tables))
 
 
-def _make_tables(perturbed: Perturbed, tables: ProductTables) -> BallTables | None:
-    """Return what a ball makes of the tables; None where the kernel cannot use it."""
-    ball, by_rows = perturbed.ball, perturbed.sizes == "rows"
+def _find_free(perturbed: Perturbed, tables: ProductTables) -> tuple[Bools, bool] | None:
+    """Return which features' probabilities move, and whether the prior does; None if at once."""
     free = np.isin(tables.owner, perturbed.features) | (tables.parts[1] in perturbed.parts)
     free = free & ~tables.alone[tables.owner]
     moves_prior = tables.parts[0] in perturbed.parts and len(tables.prior) > 1
-    rows, prior_rows = None, None
-    if by_rows:
+    if perturbed.sizes == "rows":
         free &= ~np.isnan(tables.feature_rows)
         moves_prior = moves_prior and not np.isnan(tables.prior_rows)
         # What no rows stand behind moves at once: the recursion knows how.
         if np.any(tables.feature_rows[free] == 0.0) or (moves_prior and tables.prior_rows == 0.0):
             return None
+    return free, moves_prior
+
+
+def _find_gains(perturbed: Perturbed, tables: ProductTables) -> tuple[Floats, float] | None:
+    """Return what sizes are multiplied by, for features and for the prior."""
+    found = _find_free(perturbed, tables)
+    if found is None:
+        return None
+    free, moves_prior = found
+    if perturbed.sizes == "equal":
+        return free.astype(np.float64), float(moves_prior)
+    gains = np.where(free, 1.0 / np.where(free, tables.feature_rows, 1.0), 0.0)
+    return gains, 1.0 / tables.prior_rows if moves_prior else 0.0
+
+
+def _make_tables(perturbed: Perturbed, tables: ProductTables) -> BallTables | None:
+    """Return what a ball makes of the tables; None where the kernel cannot use it."""
+    ball, moving = perturbed.ball, _find_free(perturbed, tables)
+    if moving is None:
+        return None
+    free, moves_prior = moving
+    rows, prior_rows = None, None
+    if perturbed.sizes == "rows":
         rows = np.where(free, tables.feature_rows, 1.0)
         prior_rows = np.full_like(tables.prior, tables.prior_rows if moves_prior else 1.0)
     features = _freeze(ball.form(tables.features, rows), free)
     prior = _freeze(ball.form(tables.prior, prior_rows), np.full(len(tables.prior), moves_prior))
     chi2 = 0.0
-    gain = float(find_gain(ball, prior_rows)[0]) if by_rows and len(tables.prior) else 1.0
+    gain = 1.0 if prior_rows is None else float(find_gain(ball, prior_rows)[0])
     if moves_prior and ball.expectation == "chi2":
         chi2, prior = gain, _freeze(prior, np.zeros(len(tables.prior), dtype=bool))
     elif moves_prior and ball.expectation == "odds_ratio":
@@ -157,7 +200,9 @@ def _lay_out(
     chi2: float,
     everything: bool,
 ) -> BallTables | None:
-    scales = np.concatenate([prior.fall_scale, prior.rise_scale, features.fall_scale, features.rise_scale])
+    scales = np.concatenate(
+        [prior.fall_scale, prior.rise_scale, features.fall_scale, features.rise_scale]
+    )
     moved = scales[scales != 0.0]
     limit, cut = find_limit(perturbed), 1.0
     fractional = bool(len(moved))
@@ -176,7 +221,12 @@ def _lay_out(
                 for form in (prior, features)
             )
     return BallTables(
-        _columns(tables.prior, prior), _columns(tables.features, features), cut, limit, chi2, fractional
+        _columns(tables.prior, prior),
+        _columns(tables.features, features),
+        cut,
+        limit,
+        chi2,
+        fractional,
     )
 
 

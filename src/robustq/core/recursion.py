@@ -5,7 +5,7 @@ For a rival c, with g = (1_ĉ − 1_c) 1_f. Nodes that do not speak of the class
 
     feature leaf      L = lower q(f_i), U = upper q(f_i)
     class leaf        V = E̲_q[1_ĉ − 1_c]
-    product           L = ΠL, U = ΠU;  with the class in a child:  V = V_k · (ΠL if V_k > 0, else ΠU)
+    product           L = ΠL, U = ΠU;  with the class in child k:  V = V_k · (ΠL if V_k > 0 else ΠU)
     sum               L = E̲_w[L], U = Ē_w[U];  with the class:  V = E̲_w[V]
 
 Theorem 2 (robustness of naive Bayes) and Theorem 3 (robustness of generative forests) are this for
@@ -199,7 +199,7 @@ class Contest:
         return self.locals.position(self.evidence.local[nodes], slot)
 
     def _expand(self, nodes: Indices) -> Iterator[tuple[Indices, Floats]]:
-        """Yield nodes, as positions, whose local mass functions have as many outcomes, and those."""
+        """Yield positions of nodes whose local mass functions have as many outcomes, and those."""
         local = self.evidence.local[nodes]
         outcomes = self.locals.outcomes(local)
         for count in np.unique(outcomes):
@@ -271,8 +271,13 @@ class Contest:
             def expect(f: Floats, at: Indices = own[some], q: Floats = q) -> Floats:
                 return self._expect(at, q, f, size)
 
-            def spread(numbers: Sized, owner: Indices = owner, slot: Indices = slot,
-                       child: Indices = child, shape: tuple[int, ...] = q.shape) -> Sized:
+            def spread(
+                numbers: Sized,
+                owner: Indices = owner,
+                slot: Indices = slot,
+                child: Indices = child,
+                shape: tuple[int, ...] = q.shape,
+            ) -> Sized:
                 spreaded = Sized(np.zeros(shape), np.full(shape, NOTHING))
                 spreaded.mantissa[owner, slot] = numbers.mantissa[child]
                 spreaded.exponent[owner, slot] = numbers.exponent[child]
@@ -281,7 +286,7 @@ class Contest:
             lower.put(nodes[some], _expect_sized(expect, spread(lower)))
             free = np.flatnonzero(~speaks[nodes[some]])
             if len(free):
-                least = _expect_sized(lambda f: -expect(-f), spread(upper))  # noqa: B023
+                least = _expect_sized(lambda f: -expect(-f), spread(upper))
                 upper.put(nodes[some][free], least.take(free))
 
 

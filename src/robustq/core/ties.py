@@ -83,7 +83,7 @@ def rank_exactly(
     prediction : ndarray of shape (rows,)
         Positions of classes; mended.
     all_close : bool
-        Whether leads are wanted wherever rounding would show in a robustness; else only who is first.
+        Whether leads are wanted wherever rounding would show in a robustness; else who is first.
     """
     classes = joint.shape[1]
     every = np.arange(len(rows))
@@ -150,6 +150,7 @@ class _Block:
             where = np.flatnonzero(behind[row])
             size = np.log(-lead[row, where]) + place[row, where] * np.log(2.0)
             better[row] = where[size.argmax()]
-        tied = self.wanted & (lead == 0.0) & ~behind.any(axis=1)[:, None]
+        beaten = np.asarray(behind.any(axis=1))
+        tied = self.wanted & (lead == 0.0) & ~beaten[:, None]
         first = np.where(tied.any(axis=1), tied.argmax(axis=1), len(lead[0]))
-        return np.minimum(better, np.where(behind.any(axis=1), len(lead[0]), first))
+        return np.minimum(better, np.where(beaten, len(lead[0]), first))

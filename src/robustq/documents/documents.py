@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from robustq.exceptions import InputError, UnsupportedError
-from .checking import SUM_TOLERANCE
 from robustq.tables import Binned, Categorical, Encoding, Numeric
+
+from .checking import SUM_TOLERANCE
 
 if TYPE_CHECKING:
     from robustq.arrays import Floats

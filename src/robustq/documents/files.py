@@ -1,7 +1,7 @@
 """A model as one file that holds data only: safetensors arrays, a JSON header, a checksum.
 
-Nothing in such a file can run, and nothing in it is believed: the checksum tells damage, and who makes
-a model of it checks every index, range and sum before anything is computed with it.
+Nothing in such a file can run, and nothing in it is believed: the checksum tells damage, and who
+makes a model of it checks every index, range and sum before anything is computed with it.
 """
 
 from __future__ import annotations

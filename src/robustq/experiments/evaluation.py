@@ -67,18 +67,12 @@ def evaluate(
     seen = examine(model, X, chosen, more=[told])
     correct = seen.assessment.prediction == y
     robustness = seen.assessment.robustness[told.name]
-    labels, counts = np.unique(y, return_counts=True)
     return {
         "title": title,
         "kind": type(model).__name__,
         "training": getattr(model, "training_", {}),
         "rows": len(y),
-        "classes": [
-            {"label": _plain(label), "rows": int(count), "right": int(correct[y == label].sum())}
-            for label, count in zip(labels, counts, strict=True)
-        ],
-        "accuracy": float(correct.mean()),
-        "frequent": float(counts.max() / len(y)),
+        **_describe_classes(y, correct),
         "indicators": {name: _describe_curve(correct, s) for name, s in seen.scores.items()},
         "left_out": [name for name in known if name not in chosen] if names is None else [],
         "remarks": [REMARK] if set(list_wider(model)) & set(seen.scores) else [],
@@ -89,6 +83,18 @@ def evaluate(
         },
         "points": {"correct": correct, "robustness": robustness},
         "least": _list_least(X, y, seen.assessment, told.name, rows),
+    }
+
+
+def _describe_classes(y: np.ndarray[Any, Any], correct: Bools) -> dict[str, Any]:
+    labels, counts = np.unique(y, return_counts=True)
+    return {
+        "classes": [
+            {"label": _plain(label), "rows": int(count), "right": int(correct[y == label].sum())}
+            for label, count in zip(labels, counts, strict=True)
+        ],
+        "accuracy": float(correct.mean()),
+        "frequent": float(counts.max() / len(y)),
     }
 
 

@@ -107,17 +107,22 @@ def reproduce(
     _draw(folder, plan, data, results, workers, watcher)
     _remove_leftovers(folder, summary)
     write_atomically(folder / "summary.json", json.dumps(summary, indent=1, ensure_ascii=False))
-    seconds = store.read_times()
     timings = {
         "wall": time.perf_counter() - start,
-        "pieces": {
-            model: sum(s for piece, s in seconds.items() if piece.model == model)
-            for model in plan.models
-        },
+        "pieces": _add_times(plan, store),
         "kept": kept,
         "workers": workers,
     }
     return Reproduction(summary, tables, timings)
+
+
+def _add_times(plan: Plan, store: Store) -> dict[str, float]:
+    """Return how long the pieces of each model took together."""
+    seconds = store.read_times()
+    return {
+        model: sum(s for piece, s in seconds.items() if piece.model == model)
+        for model in plan.models
+    }
 
 
 @dataclass(frozen=True)

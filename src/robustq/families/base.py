@@ -421,7 +421,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):
         return out
 
     def _for_each_block(self, table: Table, work: Callable[[slice, Rows], None]) -> Indices:
-        """Call `work` with blocks of encoded rows; return how many values of each column are unknown."""
+        """Call `work` with blocks of encoded rows; return how many values are unknown."""
         unknown = np.zeros(table.width, dtype=np.int64)
         lock = threading.Lock()
 

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from sklearn.exceptions import NotFittedError as SklearnNotFittedError
 
-from robustq.exceptions import UnsupportedError
-
 from robustq.core.neighbourhoods import DEFAULT_PERTURBATIONS
+from robustq.exceptions import UnsupportedError
 
 from .base import GenerativeClassifier, NotFittedError
 

@@ -68,6 +68,7 @@ class NaiveBayes:
 
     default_parts: ClassVar[tuple[str, ...]] = PARTS
     has_numbers: ClassVar[bool] = False
+    leaf_parts: ClassVar[tuple[int, ...]] = ()
     merges_rows: ClassVar[bool] = False  # looking for equal rows takes as long as their products
     depth: ClassVar[int] = 1
 
@@ -114,14 +115,22 @@ class NaiveBayes:
         sizes, classes = np.array(self.layout.sizes, dtype=np.int64), self.layout.classes
         owner = np.repeat(np.arange(len(sizes)), sizes * classes)
         rows = np.concatenate(
-            [np.zeros(0), *(np.tile(row, size) for row, size in zip(self.feature_rows, sizes, strict=True))]
+            [
+                np.zeros(0),
+                *(np.tile(row, size) for row, size in zip(self.feature_rows, sizes, strict=True)),
+            ]
         )
         return ProductTables(
             *(self.class_probs, self.feature_probs, self.prior_rows, rows, owner, self.alone),
             parts=(0, 1),
         )
 
-    def reach(self, rows: Rows) -> Iterator[tuple[slice, Evidence]]:
+    def reach(
+        self,
+        rows: Rows,
+        *,
+        fold: bool = False,  # noqa: ARG002 (there is little to fold)
+    ) -> Iterator[tuple[slice, Evidence]]:
         """Yield what rows reach: a sum over the classes of products, each with an indicator."""
         codes = rows.codes
         counts = 1 + self.layout.classes * (2 + (codes >= 0).sum(axis=1))
@@ -317,7 +326,7 @@ class NaiveBayesClassifier(GenerativeClassifier):
         if is_one_of(self.smoothing, "cv"):
             smoothing = choose_smoothing(
                 *(codes, labels, weights, counts, prior, self._rng()),
-                lambda rows, *probs: log_joint(rows, *probs, counts.layout),
+                lambda rows, prior, probs: log_joint(rows, prior, probs, counts.layout),
             )
         else:
             smoothing = float(self.smoothing)
@@ -456,9 +465,7 @@ def _unpack(model: NaiveBayes) -> dict[str, np.ndarray[Any, Any]]:
     }
 
 
-def _pack(
-    arrays: dict[str, np.ndarray[Any, Any]], encoding: Encoding, classes: int
-) -> NaiveBayes:
+def _pack(arrays: dict[str, np.ndarray[Any, Any]], encoding: Encoding, classes: int) -> NaiveBayes:
     layout = _lay_out(encoding, classes)
     shape = (len(encoding.columns), classes)
     rows = arrays.get("feature_rows", np.full(shape, np.nan))
@@ -519,7 +526,9 @@ def _read(document: dict[str, Any], encoding: Encoding, classes: int) -> NaiveBa
 
 KIND = Kind(
     "naive_bayes",
-    arrays=dict.fromkeys(("class_probs", "feature_probs", "prior_rows", "feature_rows"), np.float64),
+    arrays=dict.fromkeys(
+        ("class_probs", "feature_probs", "prior_rows", "feature_rows"), np.float64
+    ),
     unpack=_unpack,
     pack=_pack,
     write=_write,

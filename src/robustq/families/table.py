@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from robustq.exceptions import UnknownNameError
 
@@ -16,10 +16,9 @@ if TYPE_CHECKING:
 
 __all__ = ["KINDS", "RECIPES", "find_kind", "find_recipe", "recipe_of"]
 
-KINDS: dict[str, Kind] = {kind.name: kind for kind in (naive_bayes.KIND, forest.KIND)}
-RECIPES: dict[str, Recipe] = {
-    recipe.name: recipe for recipe in (naive_bayes.RECIPE, forest.RECIPE)
-}
+FAMILIES: tuple[Any, ...] = (naive_bayes, forest)
+KINDS: dict[str, Kind] = {family.KIND.name: family.KIND for family in FAMILIES}
+RECIPES: dict[str, Recipe] = {family.RECIPE.name: family.RECIPE for family in FAMILIES}
 
 
 def find_recipe(name: str) -> Recipe:

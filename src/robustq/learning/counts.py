@@ -104,7 +104,7 @@ class Counts:
     def estimate(
         self, smoothing: float, class_prior: Floats | None = None
     ) -> tuple[Floats, Floats]:
-        """Return p(class), and (count + smoothing) / (total + smoothing · categories) for all cells.
+        """Return p(class), and (count + smoothing) / (total + smoothing · categories) of all cells.
 
         Where there is nothing to divide by, all categories are equally likely.
         """

@@ -96,20 +96,23 @@ def train(
     if len(y) < 2:
         msg = "there is a single row with a label: give more, or hold none out"
         raise InputError(msg)
+    by = None if promise is None else read(neighbourhood)
     learned, held = split_rows(len(y), holdout, seed)
     copy = clone(model).fit(take_rows(X, learned), y[learned])
-    by = read(neighbourhood)
-    names = (*PAPER, *list_wider(copy), "u_max")
-    seen = examine(copy, take_rows(X, held), names, more=[] if promise is None else [by])
+    seen = _try(copy, take_rows(X, held), by)
     found = _describe(seen, y[learned], y[held])
-    told = asdict(found)
-    del told["frequent"]
+    told = {name: value for name, value in asdict(found).items() if name != "frequent"}
     facts = {"holdout": told}
-    if promise is not None:
+    if promise is not None and by is not None:
         facts["gate"] = _calibrate(seen, y[held], promise, by)
     fitted = model.fit(X, y) if promise is None else copy
     fitted.training_ |= facts
     return Trained(fitted, found)
+
+
+def _try(copy: GenerativeClassifier, X: Any, by: Neighbourhood | None) -> Examined:
+    names = (*PAPER, *list_wider(copy), "u_max")
+    return examine(copy, X, names, more=[] if by is None else [by])
 
 
 def _describe(seen: Examined, learned: Any, held: Any) -> Holdout:

@@ -9,6 +9,10 @@ import math
 import numpy as np
 from numba import types
 
+from robustq.core._scale_kernels import shrink, times
+from robustq.core.evidence import CLASS, NONE, PRODUCT, SUM, VALUE
+from robustq.core.evidence import FEATURE as FEATURE_LEAF
+from robustq.core.scale import LOG_STEP, LOWEST, STEP
 from robustq.kernels import (
     code_matrix,
     code_matrix_out,
@@ -24,11 +28,6 @@ from robustq.kernels import (
     int_vector_out,
     kernel,
 )
-
-from robustq.core._scale_kernels import shrink, times
-from robustq.core.evidence import CLASS, NONE, PRODUCT, SUM, VALUE
-from robustq.core.evidence import FEATURE as FEATURE_LEAF
-from robustq.core.scale import LOG_STEP, LOWEST, STEP
 
 from .local_models import CLASSES, FEATURES, ROOT, WEIGHTS
 from .model import CHILD, FARTHEST, FEATURE, FIRST, LEAF, LENGTH, NARROW, NUMERIC
@@ -421,17 +420,19 @@ def _first_side(nodes, sets, thresholds, lists, kinds, slots, node, codes, numbe
 
 @kernel(
     types.void(
-        *(*routes, int_vector_out, code_matrix, float_matrix, int_vector_out),
+        *(*routes, types.boolean, int_vector_out, code_matrix, float_matrix, int_vector_out),
     )
 )
 def count_reached(
-    nodes, sets, thresholds, lists, kinds, slots, roots, stack, codes, numbers, counts
+    nodes, sets, thresholds, lists, kinds, slots, roots, fold, stack, codes, numbers, counts
 ):
     """Write how many nodes of evidence each row has."""
     for row in range(len(codes)):
         seen = np.int64(0)
         for feature in range(codes.shape[1]):
             seen += codes[row, feature] >= 0
+        if fold:
+            seen = np.int64(1)
         total = np.int64(1)
         for tree in range(len(roots) - 1):
             stack[0] = roots[tree]
@@ -474,6 +475,7 @@ def _write_leaf(
     row,
     allowed,
     count,
+    fold,
     op,
     arity,
     p,
@@ -491,6 +493,15 @@ def _write_leaf(
     arity[at], p[at] = 0, 1.0
     part[at], split[at], rows[at] = CLASSES, NONE, count
     at += 1
+    if fold:
+        op[at], arity[at], slot[at], local[at] = VALUE, 0, -1, NONE
+        part[at], split[at], rows[at] = NONE, NONE, count
+        mass, scale = _weigh(
+            *(1.0, np.int64(0), kinds, slots, seen, starts, entry_codes, entry_probs, normals),
+            *(leaf, codes, numbers, row),
+        )
+        p[at], extra[at] = mass, STEP * scale
+        return at + 1
     for feature in range(features):
         code, place = codes[row, feature], slots[feature]
         if code < 0:
@@ -521,7 +532,7 @@ def _write_leaf(
 @kernel(
     types.void(
         *(*routes, *contents, float_vector, float_vector, code_matrix, types.int64),
-        *(int_vector_out, int_vector_out),
+        *(types.boolean, int_vector_out, int_vector_out),
         *(code_matrix, float_matrix, int_vector, types.Array(types.int8, 1, "C")),
         *(code_vector_out, float_vector_out, int_vector_out, int_vector_out, code_vector_out),
         *(types.Array(types.int8, 1, "C"), code_vector_out, float_vector_out),
@@ -544,6 +555,7 @@ def reach(
     node_rows,
     allowed,
     leaves,
+    fold,
     stack,
     state,
     codes,
@@ -577,7 +589,7 @@ def reach(
                     at = _write_leaf(
                         *(at, np.int64(nodes[node, CHILD]), len(nodes), leaves, kinds, slots),
                         *(seen, starts, entry_codes, entry_probs, normals, codes, numbers, row),
-                        *(allowed, node_rows[node], op, arity, p, extra, local, slot, part),
+                        *(allowed, node_rows[node], fold, op, arity, p, extra, local, slot, part),
                         *(split, rows),
                     )
                     op[at], arity[at], extra[at] = PRODUCT, at - begin, 0

@@ -9,11 +9,6 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from robustq.exceptions import InputError
-from .growing import Options, grow_forest
-from .planting import Features, Sample
-from .sampling import draw
-from robustq.tables import Encoding, Rows, Table
-
 from robustq.families.base import GenerativeClassifier, encode
 from robustq.families.kinds import Kind, Option, Recipe
 from robustq.families.labels import find_classes, read_labels, read_weights
@@ -25,19 +20,23 @@ from robustq.families.parameters import (
     is_one_of,
     read_random_state,
 )
+from robustq.tables import Encoding, Table
 
 from . import foreign
 from .checking import check_forest
 from .document import read_forest, write_forest
+from .growing import Options, grow_forest
 from .model import Forest
+from .planting import Features, Sample
+from .sampling import draw
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import ArrayLike
 
-    from robustq.arrays import Bools, Floats, Indices
-    from .model import Forest
+    from robustq.arrays import Floats
+
 
 __all__ = ["KIND", "RECIPE", "GenerativeForestClassifier", "GenerativeTreeClassifier"]
 

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeGuard
 
 import numpy as np
 
+from robustq.documents.documents import get, read_probabilities, read_row_counts, write_rows
 from robustq.exceptions import InputError
+from robustq.tables import Encoding, Numeric
+
 from .cells import Cell, cut, pack_split, read_split, walk, whole_cell
 from .model import CHILD, FEATURE, HIGHEST, LEAF, NARROW, NORMAL, Forest, split_kinds
 from .planting import Features, Tree, assemble, measure_heights
-from robustq.tables import Encoding, Numeric
-
-from robustq.documents.documents import get, read_probabilities, read_row_counts, write_rows
 
 if TYPE_CHECKING:
     from robustq.arrays import Bools, Codes, Floats

@@ -10,16 +10,17 @@ from sklearn.ensemble._forest import BaseForest
 from sklearn.tree import BaseDecisionTree
 
 from robustq.exceptions import InputError, UnsupportedError
-from .cells import Cell, cut, pack_split, whole_cell
-from .model import CHILD, FEATURE, LEAF, split_kinds
-from .planting import Features, Sample, Structure, assemble, plant
+from robustq.families.labels import locate_labels
 from robustq.tables import Categorical, Encoding, Rows, Table
 from robustq.tables.columns import as_numbers
 
-from robustq.families.labels import locate_labels
+from .cells import Cell, cut, pack_split, whole_cell
+from .model import CHILD, FEATURE, LEAF, split_kinds
+from .planting import Features, Sample, Structure, assemble, plant
 
 if TYPE_CHECKING:
     from robustq.arrays import Bools, Floats, Indices
+
     from .model import Forest
     from .planting import Tree
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from robustq.blocks import for_each_block
+from robustq.memory import require_memory
 
 from .model import FEATURE, FIRST, LENGTH, Forest, split_kinds
-from robustq.memory import require_memory
 from .planting import Features, Room, Sample, Structure, Tree, assemble, plant
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""The local mass functions of a forest: its uniform root, the weights of its inner nodes, and leaves.
+"""The local mass functions of a forest: its uniform root, the weights of its nodes, and leaves.
 
 They are numbered: 0 is the root, 1 + node the weights below a node, then come the class leaves, and
 for each leaf its features.
@@ -95,7 +95,7 @@ class ForestLocals:
     def _allowed(self, leaf: int, feature: int) -> Indices:
         from .cells import allowed_values  # noqa: PLC0415 (it knows forests)
 
-        return allowed_values(self._forest, leaf, feature)
+        return allowed_values(self._forest, leaf, feature).astype(np.intp)
 
     def position(self, local: Indices, slot: Indices) -> Indices:
         """Return where values of features stand among the outcomes of their leaves."""

@@ -7,7 +7,6 @@ tree only, the one that f falls into.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
@@ -19,7 +18,7 @@ from robustq.core.evidence import Evidence, split_evidence
 from robustq.core.frequency import by_frequency
 from robustq.core.keeping import Keeper
 from robustq.core.mixtures import Mixtures, MixtureTables
-from robustq.core.scale import LOG_STEP, STEP
+from robustq.core.scale import STEP
 
 from .local_models import PARTS, ForestLocals
 
@@ -160,6 +159,7 @@ class Forest:
     normals: Floats
 
     default_parts: ClassVar[tuple[str, ...]] = ("weights",)
+    leaf_parts: ClassVar[tuple[int, ...]] = (PARTS.index("leaf_features"),)
     merges_rows: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -354,20 +354,24 @@ class Forest:
         _route_kernels.sum_out(*self.arrays, self.class_probs, stack, *_contiguous(rows), out)
         return out
 
-    def reach(self, rows: Rows) -> Iterator[tuple[slice, Evidence]]:
-        """Yield what rows with any evidence reach, in blocks that fit into memory."""
+    def reach(self, rows: Rows, *, fold: bool = False) -> Iterator[tuple[slice, Evidence]]:
+        """Yield what rows with any evidence reach, in blocks that fit into memory.
+
+        With `fold`, the features of a leaf are one value.
+        """
         from . import _route_kernels  # noqa: PLC0415 (numba is imported when it is needed)
 
         codes, numbers = _contiguous(rows)
         counts = np.empty(len(rows), dtype=np.int64)
         room = np.empty(self.depth + 2, dtype=np.int64), np.empty(self.depth + 2, dtype=np.int64)
         a = self.arrays
-        _route_kernels.count_reached(*a.routes, room[0], codes, numbers, counts)
+        _route_kernels.count_reached(*a.routes, fold, room[0], codes, numbers, counts)
         for block in split_evidence(counts):
             starts = np.concatenate([[0], np.cumsum(counts[block])])
             evidence = Evidence.empty(starts)
             _route_kernels.reach(
-                *(*a.routes, *a.contents, self.weights, self.rows, self.allowed, self.leaves, *room),
+                *(*a.routes, *a.contents, self.weights, self.rows, self.allowed, self.leaves, fold),
+                *room,
                 *(codes[block], numbers[block], *evidence),
             )
             yield block, evidence

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from robustq.exceptions import UnsupportedError
+from robustq.memory import require_memory
 from robustq.tables import Rows, find_distinct
 
 from .model import (
@@ -26,7 +27,6 @@ from .model import (
     number_slots,
     split_kinds,
 )
-from robustq.memory import require_memory
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import ndtr, ndtri
 
+from robustq.core.scale import STEP
 from robustq.tables import Rows
 
 from .cells import allowed_values
 from .model import NARROW, NARROW_SIZE, Forest
-from robustq.core.scale import STEP
 
 if TYPE_CHECKING:
     from robustq.arrays import Codes, Floats, Indices

@@ -1,0 +1,199 @@
+"""Products of factors under Kullback–Leibler, whose bounds have no formula.
+
+With δ = s² every bound is nearly straight in s, and so is √K − s: K is the smallest divergence from
+the prior at which α p′(ĉ) = β p′(c), which has a formula. Of both the derivatives are known: a few of
+Newton's steps will do, and the bounds of one step are close to those of the step before.
+"""
+
+import math
+
+import numpy as np
+from numba import types
+
+from robustq.kernels import (
+    code_matrix,
+    float_matrix,
+    float_vector,
+    float_vector_out,
+    inner,
+    int_vector,
+    int_vector_out,
+    kernel,
+)
+
+from ._ball_kernels import move_kl, surprise
+
+__all__ = ["search"]
+
+# What is known of a factor: its probability, its gain, how far it has moved, at which size, and how
+# steeply the divergence grows there.
+P, GAIN, MOVED, SIZE, SLOPE = range(5)
+MAX_STEPS = 60
+ENOUGH = 1e-7  # a step that is smaller, relative, is the last
+TINY = 1e-250
+NEAR = 2e-6  # leads that are smaller, for each factor, are for exact arithmetic
+INNER = 6
+
+
+@inner
+def _move(rising, factor, k, delta):
+    """Move a factor up or down to the edge of its ball; return its logarithm and slope in δ."""
+    p, size = factor[P, k], delta * factor[GAIN, k]
+    if size <= 0.0:
+        return math.log(p), 0.0
+    up, rest = (p, 1.0 - p) if rising else (1.0 - p, p)
+    if rest <= 0.0 or up <= 0.0:
+        return math.log(p), 0.0
+    moved = factor[MOVED, k]
+    if moved > 0.0:
+        moved += (size - factor[SIZE, k]) / factor[SLOPE, k]
+    found = False
+    if 0.0 < moved < 0.9 * rest:
+        for _ in range(INNER):
+            y, z = moved / up, -moved / rest
+            log_y, log_z = math.log1p(y), math.log1p(z)
+            if y < 0.02 and z > -0.02:
+                error = up * surprise(y) + rest * surprise(z) - size
+            else:
+                error = up * ((1.0 + y) * log_y - y) + rest * ((1.0 + z) * log_z - z) - size
+            step = error / (log_y - log_z)
+            moved -= step
+            if not 0.0 < moved < 0.9 * rest:
+                break
+            if abs(step) <= 1e-8 * moved:
+                found = True
+                break
+    left = rest - moved
+    if not found:
+        limit = -math.log(p) if rising else -math.log1p(-p)
+        moved, left = move_kl(up, rest, limit, size)
+    if left <= 0.0 and not rising:
+        return -math.inf, 0.0
+    slope = math.log1p(moved / up) - math.log(max(left, 1e-300) / rest)
+    factor[MOVED, k], factor[SIZE, k], factor[SLOPE, k] = moved, size, slope
+    value = p + moved if rising else left
+    speed = factor[GAIN, k] / (slope * value)
+    return math.log(value), speed if rising else -speed
+
+
+@inner
+def _look(s, a, b, count, prior_a, prior_b, gain):
+    """Return what falls to 0 where the rival catches up, and its slope in s."""
+    delta = s * s
+    height, slope = math.log(prior_a / prior_b), 0.0
+    log_ratio = 0.0
+    for k in range(count):
+        log_low, falls = _move(False, a, k, delta)
+        log_high, rises = _move(True, b, k, delta)
+        log_ratio += log_low - log_high
+        slope += falls - rises
+    height += log_ratio
+    slope *= 2.0 * s
+    if gain == 0.0 or height <= 0.0 or height == math.inf:
+        return height, slope
+    share = 1.0 / (1.0 + math.exp(-log_ratio))
+    other = 1.0 / (1.0 + math.exp(log_ratio))
+    gone = -prior_a * math.expm1(-height * share) - prior_b * math.expm1(height * other)
+    if gone >= 1.0 or gone <= 0.0:
+        return math.nan, math.nan
+    distance = math.sqrt(-math.log1p(-gone))
+    weight = height * prior_a * share * math.exp(-height * share) / (1.0 - gone)
+    return distance - s * math.sqrt(gain), 0.5 * weight * slope / distance - math.sqrt(gain)
+
+
+@inner
+def _find_root(a, b, count, prior_a, prior_b, gain, below):
+    """Return δ where the rival catches up; infinite if beyond a limit, NaN if it is hard to tell."""
+    low, high = 0.0, math.sqrt(below)
+    if high < math.inf:
+        height, _ = _look(high, a, b, count, prior_a, prior_b, gain)
+        if height > 0.0:
+            return math.inf
+        if math.isnan(height):
+            return math.nan
+    # At 0 bounds move by √(2 δ p (1 − p)).
+    s = 0.0
+    height, _ = _look(s, a, b, count, prior_a, prior_b, gain)
+    slope = 0.0
+    for k in range(count):
+        slope += math.sqrt(2.0 * a[GAIN, k] * (1.0 - a[P, k]) / a[P, k])
+        slope += math.sqrt(2.0 * b[GAIN, k] * (1.0 - b[P, k]) / b[P, k])
+        a[MOVED, k], b[MOVED, k] = 0.0, 0.0
+    if math.isnan(height) or (slope == 0.0 and gain == 0.0):
+        return math.nan
+    s = min(height / (slope + math.sqrt(gain)), 0.5 * high)
+    for _ in range(MAX_STEPS):
+        height, slope = _look(s, a, b, count, prior_a, prior_b, gain)
+        if math.isnan(height):
+            return math.nan
+        if height > 0.0:
+            low = s
+        else:
+            high = s
+        there = s - height / slope
+        if not low < there < high:
+            there = 0.5 * (low + high) if high < math.inf else 2.0 * s
+        elif abs(there - s) <= ENOUGH * s:
+            return there * there
+        s = there
+        if high - low <= 1e-13 * high:
+            return s * s
+    return math.nan
+
+
+@kernel(
+    types.void(
+        *(code_matrix, float_matrix, float_vector, float_vector, float_vector, types.float64),
+        *(int_vector, int_vector, float_vector_out, int_vector_out),
+    ),
+    allocates=True,
+)
+def search(
+    cells,
+    joint,
+    prior,
+    features,
+    gains,
+    prior_gain,
+    prediction,
+    runner_up,
+    found,
+    tipping,
+):
+    """Write for each row the smallest size at which some rival catches up, and which one.
+
+    Parameters
+    ----------
+    cells, joint, prior, features : as `products.Products` has them
+    gains : like `features`; 0 where a factor is not perturbed
+    prior_gain : 0 where the prior is not perturbed
+    prediction, runner_up : (rows,)
+    found, tipping : (rows,), written; NaN where it is hard to tell
+    """
+    classes, width = len(prior), cells.shape[1]
+    a, b = np.zeros((5, width)), np.zeros((5, width))
+    for row in range(len(cells)):
+        best = prediction[row]
+        found[row], tipping[row] = math.inf, -1
+        for turn in range(classes + 1):
+            rival = runner_up[row] if turn == 0 else np.int64(turn - 1)
+            if rival < 0 or rival == best or (turn > 0 and rival == runner_up[row]):
+                continue
+            count, smallest = 0, min(prior[best], prior[rival])
+            for feature in range(width):
+                cell = cells[row, feature]
+                if cell >= 0:
+                    a[P, count], a[GAIN, count] = features[cell + best], gains[cell + best]
+                    b[P, count], b[GAIN, count] = features[cell + rival], gains[cell + rival]
+                    a[MOVED, count], b[MOVED, count] = 0.0, 0.0
+                    smallest = min(smallest, a[P, count], b[P, count])
+                    count += 1
+            near = joint[row, best] - joint[row, rival] < NEAR * (count + 1.0)
+            if near or smallest < TINY or prior[best] > 1.0 - 1e-6 or prior[rival] > 1.0 - 1e-6:
+                found[row], tipping[row] = math.nan, rival
+                break
+            delta = _find_root(a, b, count, prior[best], prior[rival], prior_gain, found[row])
+            if delta < found[row] or math.isnan(delta):
+                found[row], tipping[row] = delta, rival
+            if math.isnan(delta):
+                break
