@@ -3,8 +3,10 @@
 import os
 import subprocess
 import sys
+from contextlib import chdir
+from typing import NamedTuple
 
-from typer.testing import CliRunner, Result
+from typer.testing import CliRunner
 
 from robustq.cli.main import app
 
@@ -20,7 +22,19 @@ def run(*arguments, env=None, **options):
     )
 
 
-def call(*arguments, env=None) -> Result:
-    """Return what the command says in this process, in the folder one is in."""
-    given = {"COLUMNS": "100"} | (env or {})
-    return CliRunner(env=given).invoke(app, [str(argument) for argument in arguments])
+class Done(NamedTuple):
+    """What a command said, and how it left."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+    output: str
+
+
+def call(*arguments, env=None, cwd=".") -> Done:
+    """Return the same of a command that runs in this process."""
+    with chdir(cwd):
+        done = CliRunner(env={"COLUMNS": "100"} | (env or {})).invoke(
+            app, [str(argument) for argument in arguments]
+        )
+    return Done(done.exit_code, done.stdout, done.stderr, done.output)

@@ -84,7 +84,7 @@ def test_fit_learns_from_all_rows(folder):
 def test_columns_that_look_like_ids_are_remarked_on(folder):
     wide = {"COLUMNS": "160"}
     command = ("fit", "train.csv", "--target", "outcome", "--no-holdout", "-o", "x.robustq")
-    done = run(*command, cwd=folder, env=wide)
+    done = call(*command, cwd=folder, env=wide)
     assert "looks like an id: --drop id?" in done.stdout
     assert "held out" not in done.stdout
 
@@ -92,7 +92,7 @@ def test_columns_that_look_like_ids_are_remarked_on(folder):
 def test_any_format_gives_the_same_scores(folder, tmp_path):
     found = {}
     for name in ("out.parquet", "out.csv", "out.jsonl"):
-        done = run(
+        done = call(
             "score", "nbc.robustq", "train.csv", "-o", tmp_path / name, "--keep", "id", cwd=folder
         )
         assert done.returncode == 0, done.stderr
@@ -166,7 +166,7 @@ def test_a_threshold_of_ones_own_and_a_ball_of_ones_own(folder, tmp_path):
 
 
 def test_a_calibrated_gate_goes_into_the_model(folder, tmp_path):
-    done = run(
+    done = call(
         *("fit", "train.csv", "--target", "outcome", "--drop", "id", "--max-error", "0.3"),
         *("--confidence", "0.8", "--holdout", "0.5", "-o", "gated.robustq"),
         cwd=folder,
@@ -175,7 +175,7 @@ def test_a_calibrated_gate_goes_into_the_model(folder, tmp_path):
     assert "Gate: accepts" in done.stdout
     gate = robustq.load(folder / "gated.robustq").training_["gate"]
     assert gate["bound"] <= 0.3
-    run(
+    call(
         "score",
         "gated.robustq",
         "train.csv",
@@ -188,7 +188,7 @@ def test_a_calibrated_gate_goes_into_the_model(folder, tmp_path):
     table = pq.read_table(tmp_path / "o.parquet")
     accepted = table["robustness_tv"].to_numpy() > gate["above"]
     assert table["accepted"].to_pylist() == accepted.tolist()
-    done = run(
+    done = call(
         *("fit", "train.csv", "--target", "outcome", "--max-error", "0.0001", "-o", "none.robustq"),
         cwd=folder,
     )
@@ -206,7 +206,7 @@ def test_neighbourhoods_go_wherever_a_ball_does(folder, tmp_path, monkeypatch):
         *("score", "forest.robustq", "train.csv", "-o", out, "--perturbation", "tv_all"),
         *("--perturbation", "tv_rows,own_balls:Mine_all", "--min-robustness", "0.1"),
     )
-    assert done.exit_code == 0, done.output
+    assert done.returncode == 0, done.output
     table = pq.read_table(out)
     assert table.column_names[3:] == [
         *("robustness_tv_all", "tipping_class_tv_all", "robustness_tv_rows"),
@@ -219,7 +219,7 @@ def test_neighbourhoods_go_wherever_a_ball_does(folder, tmp_path, monkeypatch):
     done = call(
         *("evaluate", "forest.robustq", "train.csv", "-o", tmp_path / "r.html", "--json", *names)
     )
-    assert done.exit_code == 0, done.output
+    assert done.returncode == 0, done.output
     told = json.loads(done.stdout)
     assert list(told["indicators"]) == ["r_tv", "r_tv_all", "r_mine_rows"]
     assert told["ball"] == "tv_all"
@@ -234,12 +234,12 @@ def test_a_gate_may_go_by_any_neighbourhood(folder, tmp_path, monkeypatch):
         *("fit", "train.csv", "--target", "outcome", "--drop", "id", "--max-error", "0.3"),
         *("--confidence", "0.8", "--holdout", "0.5", "--perturbation", "tv_all", "-o", gated),
     )
-    assert done.exit_code == 0, done.output
+    assert done.returncode == 0, done.output
     assert "those with a robustness (tv_all) above" in " ".join(done.stdout.split())
     gate = robustq.load(gated).training_["gate"]
     assert gate["ball"] == "tv_all"
     done = call("score", gated, "train.csv", "-o", tmp_path / "o.parquet")
-    assert done.exit_code == 0, done.output
+    assert done.returncode == 0, done.output
     table = pq.read_table(tmp_path / "o.parquet")
     accepted = table["robustness_tv_all"].to_numpy() > gate["above"]
     assert table["accepted"].to_pylist() == accepted.tolist()
@@ -252,7 +252,7 @@ def test_gates_of_older_models_are_obeyed(folder, tmp_path):
     out = tmp_path / "o.parquet"
     data = folder / "train.csv"
     done = call("score", tmp_path / "old.robustq", data, "-o", out, "--perturbation", "tv")
-    assert done.exit_code == 0, done.output
+    assert done.returncode == 0, done.output
     table = pq.read_table(out)
     accepted = table["robustness_chi2"].to_numpy() > 0.01
     assert table["accepted"].to_pylist() == accepted.tolist()
@@ -267,7 +267,7 @@ def test_any_parameter_can_be_set(folder, tmp_path, monkeypatch):
         *("--option", "min_samples_leaf=5", "--option", "criterion=entropy"),
         *("--option", "max_features=null", "--option", "bootstrap=false", "--seed", "3"),
     )
-    assert done.exit_code == 0, done.output
+    assert done.returncode == 0, done.output
     given = robustq.load(out).get_params()
     assert given["n_estimators"] == 4
     assert given["max_depth"] is None
@@ -276,7 +276,7 @@ def test_any_parameter_can_be_set(folder, tmp_path, monkeypatch):
     assert (given["min_samples_leaf"], given["criterion"]) == (5, "entropy")
     assert (given["random_state"], given["smoothing"]) == (3, 1e-6)
     done = call(*fit, "--model", "naive_bayes", "--bins", "4", "--option", "class_prior=[0.5,0.5]")
-    assert done.exit_code == 0, done.output
+    assert done.returncode == 0, done.output
     model = robustq.load(out)
     assert (model.n_bins, model.smoothing, model.class_prior) == (4, "cv", [0.5, 0.5])
     assert len(model.encoding_.columns[0].categories) == 4
@@ -291,7 +291,7 @@ def test_the_same_seed_and_data_give_the_same_bytes(folder, tmp_path, monkeypatc
     for threads in ("1", "2"):
         out = tmp_path / f"{threads}.robustq"
         done = call(*fit, "--max-error", "0.4", "-o", out, env={"ROBUSTQ_THREADS": threads})
-        assert done.exit_code == 0, done.output
+        assert done.returncode == 0, done.output
         contents.append(out.read_bytes())
     again = run(*fit, "--max-error", "0.4", "-o", tmp_path / "again.robustq", cwd=folder)
     assert again.returncode == 0, again.stderr
@@ -306,7 +306,7 @@ def test_a_number_of_threads_that_is_none_is_explained(folder, tmp_path):
         *("score", folder / "nbc.robustq", folder / "train.csv", "-o", tmp_path / "o.csv"),
         env={"ROBUSTQ_THREADS": "many"},
     )
-    assert done.exit_code == 2
+    assert done.returncode == 2
     assert "ROBUSTQ_THREADS must be a whole number from 1, got 'many'" in explain(done)
     assert list(tmp_path.iterdir()) == []
 
@@ -327,9 +327,9 @@ def test_evaluate_and_score_agree(folder, tmp_path):
     (tmp_path / "train.csv").write_text("f,label\n" + "\n".join(rows) + "\n")
     some = [row for row in rows if "1.2.3" not in row]
     (tmp_path / "test.csv").write_text("f,label\n" + ",\n" * 3 + "\n".join(some) + "\n")
-    run("fit", "train.csv", "--target", "label", "--model", "nbc", "-o", "m", cwd=tmp_path)
+    call("fit", "train.csv", "--target", "label", "--model", "nbc", "-o", "m", cwd=tmp_path)
     told = json.loads(
-        run("evaluate", "m", "test.csv", "-o", "r.html", "--json", cwd=tmp_path).stdout
+        call("evaluate", "m", "test.csv", "-o", "r.html", "--json", cwd=tmp_path).stdout
     )
     assert told["rows"] == len(some)
     assert told["accuracy"] == 1.0
@@ -338,7 +338,7 @@ def test_evaluate_and_score_agree(folder, tmp_path):
 
 
 def test_a_column_dropped_twice_is_dropped_once(folder):
-    done = run(
+    done = call(
         *("fit", "train.csv", "--target", "outcome", "--drop", "id,id", "--drop", "id"),
         *("--no-holdout", "-o", "dropped.robustq"),
         cwd=folder,
@@ -356,7 +356,7 @@ def test_nothing_that_is_read_is_written_over(folder, tmp_path):
         ("fit", "data", "--target", "outcome", "-o", "data/a.csv"),
         ("score", folder / "nbc.robustq", "data", "-o", "data/a.csv"),
     ):
-        done = run(*arguments, cwd=tmp_path)
+        done = call(*arguments, cwd=tmp_path)
         assert done.returncode == 2
         assert "would be written over" in done.stderr
     assert (tmp_path / "data" / "a.csv").read_text() == content
@@ -385,26 +385,26 @@ def test_keeping_all_columns_loses_none(folder, tmp_path):
     wide = [content[0] + ",more", *(line + ",x" for line in content[1:])]
     (tmp_path / "b.csv").write_text("\n".join(wide) + "\n")
     model = folder / "nbc.robustq"
-    done = run("score", model, "a.csv", "b.csv", "-o", "o.csv", "--keep-all", cwd=tmp_path)
+    done = call("score", model, "a.csv", "b.csv", "-o", "o.csv", "--keep-all", cwd=tmp_path)
     assert done.returncode == 2
     assert "b.csv has a column 'more' that a.csv lacks" in done.stderr
     assert not (tmp_path / "o.csv").exists()
 
 
 def test_a_model_in_json_is_scored_and_evaluated(folder, tmp_path):
-    (tmp_path / "m.json").write_text(run("inspect", "nbc.robustq", "--json", cwd=folder).stdout)
+    (tmp_path / "m.json").write_text(call("inspect", "nbc.robustq", "--json", cwd=folder).stdout)
     data = folder / "train.csv"
     for arguments in (
         ("score", "m.json", data, "-o", "o.csv"),
         ("evaluate", "m.json", data, "--target", "outcome"),
     ):
-        done = run(*arguments, cwd=tmp_path)
+        done = call(*arguments, cwd=tmp_path)
         assert done.returncode == 0, done.stderr
 
 
 def test_evaluate_writes_a_page_and_numbers(folder, tmp_path):
     page = tmp_path / "report.html"
-    done = run("evaluate", "forest.robustq", "train.csv", "-o", page, "--json", cwd=folder)
+    done = call("evaluate", "forest.robustq", "train.csv", "-o", page, "--json", cwd=folder)
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout)
     assert told["rows"] == ROWS
@@ -420,13 +420,13 @@ def test_evaluate_writes_a_page_and_numbers(folder, tmp_path):
 
 
 def test_inspect_shows_and_exports(folder, tmp_path):
-    done = run("inspect", "forest.robustq", cwd=folder)
+    done = call("inspect", "forest.robustq", cwd=folder)
     assert "GenerativeForestClassifier" in done.stdout
     assert "25 with" in done.stdout
     assert "car, home, other" in done.stdout
-    document = run("inspect", "forest.robustq", "--json", cwd=folder).stdout
+    document = call("inspect", "forest.robustq", "--json", cwd=folder).stdout
     (folder / "forest.json").write_text(document)
-    again = run("fit", "--from-json", "forest.json", "-o", "again.robustq", cwd=folder)
+    again = call("fit", "--from-json", "forest.json", "-o", "again.robustq", cwd=folder)
     assert again.returncode == 0, again.stderr
     model = robustq.load(folder / "again.robustq")
     assert model.to_dict() == json.loads(document)
@@ -546,7 +546,7 @@ def test_wrong_use_is_explained_and_writes_nothing(folder, arguments, message, m
     before = {path.name for path in folder.iterdir()}
     monkeypatch.chdir(folder)
     done = call(*arguments)
-    assert done.exit_code == 2, done.output
+    assert done.returncode == 2, done.output
     assert message in explain(done)
     assert "Traceback" not in done.stderr
     assert {path.name for path in folder.iterdir()} == before
@@ -666,7 +666,7 @@ def test_an_unwritable_folder_is_explained(folder):
         ("evaluate", "nbc.robustq", "train.csv", "-o", "/proc/report.html"),
         ("demo", "-o", "/proc/demo"),
     ):
-        done = run(*arguments, cwd=folder)
+        done = call(*arguments, cwd=folder)
         assert done.returncode == 2, done.stderr
         assert "cannot be written" in explain(done)
 
@@ -685,11 +685,11 @@ def test_a_folder_and_a_pattern_are_scored_in_order(folder, tmp_path):
     pq.write_table(table.slice(100, 100), parts / "b.parquet")
     with pa.output_stream(str(parts / "c.csv.gz"), compression="gzip") as stream:
         pyarrow.csv.write_csv(table.slice(200), stream)
-    whole = run(
+    whole = call(
         "score", "forest.robustq", "train.csv", "-o", tmp_path / "whole.parquet", cwd=folder
     )
     assert whole.returncode == 0, whole.stderr
-    done = run(
+    done = call(
         "score", "forest.robustq", parts, "-o", tmp_path / "o.parquet", "--keep-all", cwd=folder
     )
     assert done.returncode == 0, done.stderr

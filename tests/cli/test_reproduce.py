@@ -63,7 +63,7 @@ def test_a_quick_reproduction_uses_what_is_at_hand(nowhere, tmp_path):
 )
 def test_wrong_use_is_explained_and_writes_nothing(nowhere, tmp_path, arguments, message):
     done = call("reproduce", "--quick", "-o", tmp_path / "out", *arguments, env=nowhere)
-    assert done.exit_code == 2
+    assert done.returncode == 2
     assert message in " ".join(done.stderr.replace("│", " ").split())
     assert "Traceback" not in done.stderr
     assert not (tmp_path / "out").exists()

@@ -18,6 +18,7 @@ from robustq.tables import Table
 
 PARTS = ("weights", "classes", "features")
 ARRAYS = ("weights", "class_probs", "feature_probs", "counts")
+PLAIN = (0, 1.0, 0, NONE, 0, NONE, NONE, np.nan)  # what a node has unless it is said
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +32,7 @@ class Groups:
     counts: np.ndarray  # (groups,): the rows of each
 
     parts, default_parts, on_classes, wide = PARTS, PARTS[:1], (1,), ()
-    depth, has_numbers, counted = 2, False, np.ones(3, dtype=bool)
+    depth, counted, has_numbers, leaf_parts, merges_rows = 2, np.ones(3, bool), False, (), False
     locals = property(lambda self: self)
     class_table = property(lambda self: self.class_probs)
     by_frequency = property(lambda self: by_frequency(self.weights @ self.class_probs))
@@ -46,16 +47,17 @@ class Groups:
     def read(self, rows):
         return Reading(self.log_joint(rows), [])
 
-    def reach(self, rows):
+    def reach(self, rows, *, fold=False):
         counts = 1 + len(self.weights) * (2 + (rows.codes >= 0).sum(axis=1))
         for block in split_evidence(counts):
             evidence = Evidence.empty(np.concatenate([[0], np.cumsum(counts[block])]))
+            for column, plain in zip(evidence[2:], PLAIN, strict=True):
+                column[:] = plain
             for first, codes in zip(evidence.starts.tolist(), rows.codes[block], strict=False):
                 self._lay(evidence, first, codes)
             yield block, evidence
 
     def _lay(self, e, at, codes):
-        """Write what one row reaches: of each group a product, and their sum at the end."""
         groups, width, seen = len(self.weights), len(self.sizes), np.flatnonzero(codes >= 0)
         for g in range(groups):
             e.op[at], e.local[at], e.slot[at], e.extra[at] = CLASS, 1 + g, -1, g

@@ -29,7 +29,7 @@ __all__ = ["search"]
 # steeply the divergence grows there.
 P, GAIN, MOVED, SIZE, SLOPE = range(5)
 MAX_STEPS = 60
-ENOUGH = 1e-7  # a step that is smaller, relative, is the last
+ENOUGH = 2e-6  # a step that is smaller, relative, is the last
 TINY = 1e-250
 NEAR = 2e-6  # leads that are smaller, for each factor, are for exact arithmetic
 INNER = 6
@@ -44,32 +44,35 @@ def _move(rising, factor, k, delta):
     up, rest = (p, 1.0 - p) if rising else (1.0 - p, p)
     if rest <= 0.0 or up <= 0.0:
         return math.log(p), 0.0
-    moved = factor[MOVED, k]
+    moved, slope, found = factor[MOVED, k], 0.0, False
     if moved > 0.0:
         moved += (size - factor[SIZE, k]) / factor[SLOPE, k]
-    found = False
-    if 0.0 < moved < 0.9 * rest:
-        for _ in range(INNER):
-            y, z = moved / up, -moved / rest
-            log_y, log_z = math.log1p(y), math.log1p(z)
-            if y < 0.02 and z > -0.02:
-                error = up * surprise(y) + rest * surprise(z) - size
-            else:
-                error = up * ((1.0 + y) * log_y - y) + rest * ((1.0 + z) * log_z - z) - size
-            step = error / (log_y - log_z)
-            moved -= step
-            if not 0.0 < moved < 0.9 * rest:
-                break
-            if abs(step) <= 1e-8 * moved:
-                found = True
-                break
+    else:
+        # Nearly normal, and a little skewed.
+        moved = math.sqrt(2.0 * size * up * rest)
+        moved += moved * moved * (rest - up) / (6.0 * up * rest)
+    for _ in range(INNER):
+        if not 0.0 < moved < 0.9 * rest:
+            break
+        y, z = moved / up, -moved / rest
+        log_y, log_z = math.log1p(y), math.log1p(z)
+        slope = log_y - log_z
+        if y < 0.02 and z > -0.02:
+            step = (up * surprise(y) + rest * surprise(z) - size) / slope
+        else:
+            step = (up * ((1.0 + y) * log_y - y) + rest * ((1.0 + z) * log_z - z) - size) / slope
+        moved -= step
+        # Convergence is quadratic.
+        if abs(step) <= 1e-6 * moved:
+            found = 0.0 < moved < 0.9 * rest
+            break
     left = rest - moved
     if not found:
         limit = -math.log(p) if rising else -math.log1p(-p)
         moved, left = move_kl(up, rest, limit, size)
+        slope = math.log1p(moved / up) - math.log(max(left, 1e-300) / rest)
     if left <= 0.0 and not rising:
         return -math.inf, 0.0
-    slope = math.log1p(moved / up) - math.log(max(left, 1e-300) / rest)
     factor[MOVED, k], factor[SIZE, k], factor[SLOPE, k] = moved, size, slope
     value = p + moved if rising else left
     speed = factor[GAIN, k] / (slope * value)
@@ -89,8 +92,11 @@ def _look(s, a, b, count, prior_a, prior_b, gain):
         slope += falls - rises
     height += log_ratio
     slope *= 2.0 * s
-    if gain == 0.0 or height <= 0.0 or height == math.inf:
+    if gain == 0.0 or height == math.inf:
         return height, slope
+    if height <= 0.0:
+        # The rival is ahead already, without the prior's help.
+        return height - s * math.sqrt(gain), slope - math.sqrt(gain)
     share = 1.0 / (1.0 + math.exp(-log_ratio))
     other = 1.0 / (1.0 + math.exp(log_ratio))
     gone = -prior_a * math.expm1(-height * share) - prior_b * math.expm1(height * other)
@@ -131,12 +137,15 @@ def _find_root(a, b, count, prior_a, prior_b, gain, below):
         else:
             high = s
         there = s - height / slope
-        if not low < there < high:
-            there = 0.5 * (low + high) if high < math.inf else 2.0 * s
-        elif abs(there - s) <= ENOUGH * s:
+        small = abs(there - s) <= ENOUGH * s
+        # Where a factor is nearly exhausted the slope is steep, and a small step says nothing.
+        flat = abs(height) <= (1e-5 * s * math.sqrt(gain) if gain > 0.0 else 1e-5)
+        if small and flat and low <= there <= high:
             return there * there
+        if small or not low < there < high:
+            there = 0.5 * (low + high) if high < math.inf else 2.0 * s
         s = there
-        if high - low <= 1e-13 * high:
+        if high < math.inf and high - low <= 1e-13 * high:
             return s * s
     return math.nan
 
