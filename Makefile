@@ -43,6 +43,7 @@ figures: $(ready) ## Draw the pictures of docs/ anew
 	$(bin)/python docs/draw_balls.py
 	$(bin)/python docs/draw_curves.py
 	$(bin)/python docs/draw_demo.py
+	$(bin)/python docs/draw_parts.py
 
 clean: ## Remove the environment, caches and build products
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .coverage .coverage.*

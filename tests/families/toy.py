@@ -18,7 +18,7 @@ from robustq.tables import Table
 
 PARTS = ("weights", "classes", "features")
 ARRAYS = ("weights", "class_probs", "feature_probs", "counts")
-PLAIN = (0, 1.0, 0, NONE, 0, NONE, NONE, np.nan)  # what a node has unless it is said
+PLAIN = {"arity": 0, "p": 1.0, "extra": 0, "local": NONE, "slot": 0, "part": NONE, "feature": NONE}
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,8 +51,8 @@ class Groups:
         counts = 1 + len(self.weights) * (2 + (rows.codes >= 0).sum(axis=1))
         for block in split_evidence(counts):
             evidence = Evidence.empty(np.concatenate([[0], np.cumsum(counts[block])]))
-            for column, plain in zip(evidence[2:], PLAIN, strict=True):
-                column[:] = plain
+            for name, plain in PLAIN.items():
+                getattr(evidence, name)[:] = plain
             for first, codes in zip(evidence.starts.tolist(), rows.codes[block], strict=False):
                 self._lay(evidence, first, codes)
             yield block, evidence
