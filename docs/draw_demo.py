@@ -6,8 +6,8 @@ from matplotlib.figure import Figure
 
 from robustq import NaiveBayesClassifier, datasets
 from robustq.experiments.evaluation import evaluate
-from robustq.io.training import split_rows
 from robustq.rejection import plot_robustness
+from robustq.selection.training import split_rows
 from robustq.tables.table import take_rows
 
 TARGET = Path(__file__).parent / "images" / "demo.png"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import matplotlib as mpl
 
@@ -15,7 +16,7 @@ from sklearn.model_selection import train_test_split
 from robustq import GenerativeForestClassifier, datasets, rejection
 
 IMAGES = Path(__file__).parent / "images"
-CHOICES = {
+CHOICES: dict[str, dict[str, Any]] = {
     "weights\n(the paper's)": {},
     "root": {"parts": ["root"]},
     "leaf_classes": {"parts": ["leaf_classes"]},

@@ -1,8 +1,5 @@
 from . import datasets, indicators, perturbations, rejection
-from .families.forest.classifier import GenerativeForestClassifier, GenerativeTreeClassifier
-from .families.functions import assess, credal_predict, is_robust, robustness
-from .families.files import load
-from .families.naive_bayes import NaiveBayesClassifier
+from .core.assessment import Assessment
 from .exceptions import (
     DomainError,
     FileError,
@@ -13,7 +10,10 @@ from .exceptions import (
     UnknownValueWarning,
     UnsupportedError,
 )
-from .core.assessment import Assessment
+from .families.files import load
+from .families.forest.classifier import GenerativeForestClassifier, GenerativeTreeClassifier
+from .families.functions import assess, credal_predict, is_robust, robustness
+from .families.naive_bayes import NaiveBayesClassifier
 from .selection.selective import SelectiveClassifier
 
 __all__ = [

@@ -123,7 +123,7 @@ def _stamp(compiled):
 
     numba looks at the file of the function alone, and never notices a change in one it calls.
     """
-    file = getattr(getattr(compiled, "_cache", None), "_cache_file", None)
+    file: Any = getattr(getattr(compiled, "_cache", None), "_cache_file", None)
     if hasattr(file, "_source_stamp"):
         # There is no public way to say it.
         file._source_stamp = (file._source_stamp, SOURCES)  # noqa: SLF001

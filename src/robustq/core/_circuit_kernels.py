@@ -749,7 +749,7 @@ def _find_root(
 @inner
 def _make_room(starts, op, arity):
     """Return how many nodes a row has at the most, and children a sum."""
-    longest, widest = 1, 3
+    longest, widest = np.int64(1), np.int64(3)
     for row in range(len(starts) - 1):
         longest = max(longest, starts[row + 1] - starts[row])
     for node in range(len(op)):

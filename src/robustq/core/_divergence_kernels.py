@@ -1,7 +1,7 @@
 """Products of factors under Kullback–Leibler, whose bounds have no formula.
 
 With δ = s² every bound is nearly straight in s, and so is √K − s: K is the smallest divergence from
-the prior at which α p′(ĉ) = β p′(c), which has a formula. Of both the derivatives are known: a few of
+the prior at which α p′(ĉ) = β p′(c), which has a formula. The derivatives are known, so a few of
 Newton's steps will do, and the bounds of one step are close to those of the step before.
 """
 
@@ -109,7 +109,7 @@ def _look(s, a, b, count, prior_a, prior_b, gain):
 
 @inner
 def _find_root(a, b, count, prior_a, prior_b, gain, below):
-    """Return δ where the rival catches up; infinite if beyond a limit, NaN if it is hard to tell."""
+    """Return δ where the rival catches up; infinite if beyond a limit, NaN if hard to tell."""
     low, high = 0.0, math.sqrt(below)
     if high < math.inf:
         height, _ = _look(high, a, b, count, prior_a, prior_b, gain)
