@@ -97,10 +97,11 @@ def _compile(function, signature, allocates):
     try:
         compiled = numba.njit(cache=True, **options)(function)
         _stamp(compiled)
-    except RuntimeError:
-        # Neither beside the package nor at home may anything be written.
+        compiled.compile(signature)
+    except (RuntimeError, OSError):
+        # Neither beside the package nor at home may anything be written, or the disk is full.
         compiled = numba.njit(**options)(function)
-    compiled.compile(signature)
+        compiled.compile(signature)
     compiled.disable_compile()
     return compiled
 

@@ -283,7 +283,7 @@ def _fall(mode, x, first, last, factors, v, e):
                 left = factors[P, k] - x * factors[FALL, k]
                 top *= left if left > 0.0 else 0.0
                 bottom *= 1.0 + x * factors[FALL_SCALE, k]
-        if top > SAFE and bottom < 1.0 / SAFE:
+        if top > SAFE and bottom < math.inf and top / bottom > SAFE:
             v, _, e = _multiply(v, 0.0, e, top / bottom, 0.0)
             return v, e
     for k in range(first, last):
@@ -314,7 +314,7 @@ def _rise(mode, x, first, last, factors, v, e):
             over = factors[P, k] + x * factors[RISE, k]
             top *= over if over < under else under
             bottom *= under
-        if top > SAFE and bottom < 1.0 / SAFE:
+        if top > SAFE and bottom < math.inf and top / bottom > SAFE:
             v, _, e = _multiply(v, 0.0, e, top / bottom, 0.0)
             return v, e
     for k in range(first, last):

@@ -30,7 +30,7 @@ __all__ = ["search"]
 P, GAIN, MOVED, SIZE, SLOPE = range(5)
 MAX_STEPS = 60
 ENOUGH = 2e-6  # a step that is smaller, relative, is the last
-TINY = 1e-250
+TINY = 1e-9  # factors below this are for the recursion
 NEAR = 2e-6  # leads that are smaller, for each factor, are for exact arithmetic
 INNER = 6
 
@@ -195,7 +195,8 @@ def search(
                     a[P, count], a[GAIN, count] = features[cell + best], gains[cell + best]
                     b[P, count], b[GAIN, count] = features[cell + rival], gains[cell + rival]
                     a[MOVED, count], b[MOVED, count] = 0.0, 0.0
-                    smallest = min(smallest, a[P, count], b[P, count])
+                    for q in (a[P, count], b[P, count]):
+                        smallest = min(smallest, q, 1.0 - q if q < 1.0 else 1.0)
                     count += 1
             near = joint[row, best] - joint[row, rival] < NEAR * (count + 1.0)
             if near or smallest < TINY or prior[best] > 1.0 - 1e-6 or prior[rival] > 1.0 - 1e-6:
