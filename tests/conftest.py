@@ -12,9 +12,7 @@ hypothesis.settings.load_profile("seeded")
 # leaves it out, and shows what else has become slow.
 SLOW_FOLDERS = {"cli"}  # processes that import everything
 SLOW_MODULES = {"test_convex_solver", "test_kernels", "test_laws", "test_reproduction"}
-SLOW_NAMES = (
-    "test_*_is_exact",
-)
+SLOW_NAMES = ("test_*_is_exact",)
 
 # What a slow test reaches is reached by quick ones too, and tracing the exact arithmetic that it
 # compares with would take as long again; but only slow ones reach these.

@@ -1,6 +1,7 @@
 """Benchmarks tell a change from noise, and their files hold what was measured."""
 
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -136,7 +137,12 @@ def test_a_short_call_is_repeated_and_a_long_race_cut(monkeypatch):
     assert len(calls) > 1
     monkeypatch.setattr(races, "BUDGET", -1.0)
     once = []
-    races.run(Race("table", "name", lambda: once.append(1) or 1.0), ROUNDS)
+
+    def call():
+        once.append(1)
+        return 1.0
+
+    races.run(Race("table", "name", call), ROUNDS)
     assert len(once) == 1
 
 
@@ -166,7 +172,6 @@ def bench(monkeypatch):
         def find(name):
             return Bench(*found) if name == "benchmarks.curves" else import_module(name)
 
-        import_module = command.import_module
         monkeypatch.setattr(Conditions, "impose", lambda _: None)
         with monkeypatch.context() as patch:
             patch.setattr(command, "import_module", find)
