@@ -454,38 +454,14 @@ def _mix(mode, near, x, first, count, rest, forms, stack, nodes, work, order, ro
 
 
 @inner
-def _evaluate(
-    mode,
-    near,
-    x,
-    base,
-    count,
-    steps,
-    mass,
-    place,
-    factors,
-    gains,
-    p,
-    extra,
-    slot,
-    forms,
-    class_probs,
-    class_forms,
-    best,
-    rival,
-    stack,
-    nodes,
-    work,
-    order,
-    small,
-    room,
-    result,
-):
+def _evaluate(mode, near, x, best, rival, machine):
     """Run a program; return the value, its change, and the exponent of both.
 
     Written beside: what is gained and what is lost in the last sum, and their exponents. Unless
     changes are asked for (`near`), the value is the one at x, and its change 0.
     """
+    base, count, steps, mass, place, factors, gains, p, extra, slot = machine[:10]
+    forms, class_probs, class_forms, stack, nodes, work, order, small, room, result = machine[10:]
     top = -1
     result[0], result[1], result[2], result[3] = 0.0, 0.0, 0.0, 0.0
     mixed = False
@@ -561,44 +537,13 @@ def _height(result):
 
 
 @inner
-def _look(
-    mode,
-    near,
-    lead,
-    lead_place,
-    x,
-    base,
-    count,
-    steps,
-    mass,
-    place,
-    factors,
-    gains,
-    p,
-    extra,
-    slot,
-    forms,
-    class_probs,
-    class_forms,
-    best,
-    rival,
-    stack,
-    nodes,
-    work,
-    order,
-    small,
-    room,
-    result,
-):
+def _look(mode, near, lead, lead_place, x, best, rival, machine):
     """Return a number that falls as x grows, and is positive as long as ĉ is ahead.
 
     That is log P − log N, or near a tie the share of the lead that is left.
     """
-    v, d, e = _evaluate(
-        *(mode, near, x, base, count, steps, mass, place, factors, gains, p, extra, slot),
-        *(forms, class_probs, class_forms, best, rival, stack, nodes, work, order, small),
-        *(room, result),
-    )
+    v, d, e = _evaluate(mode, near, x, best, rival, machine)
+    result = machine[-1]
     if near:
         if d >= 0.0:
             return 1.0
@@ -626,55 +571,16 @@ def _interpolate(x1, x2, x3, f1, f2, f3):
 
 @inner
 def _find_root(
-    mode,
-    near,
-    lead,
-    lead_place,
-    limit,
-    farthest,
-    unbacked,
-    start,
-    base,
-    count,
-    steps,
-    mass,
-    place,
-    factors,
-    gains,
-    p,
-    extra,
-    slot,
-    forms,
-    class_probs,
-    class_forms,
-    best,
-    rival,
-    stack,
-    nodes,
-    work,
-    order,
-    small,
-    room,
-    result,
+    mode, near, lead, lead_place, limit, farthest, unbacked, start, best, rival, machine
 ):
     """Return the x at which a rival catches up, infinity if that is beyond the limit."""
     low, high, at_low, at_high = 0.0, math.inf, math.inf, -math.inf
     farthest, growth = min(limit, farthest), 16.0
     x = 0.0
-    at_low = _look(
-        *(mode, near, lead, lead_place, x),
-        *(base, count, steps, mass, place, factors, gains, p, extra, slot, forms),
-        *(class_probs, class_forms, best, rival, stack, nodes, work, order, small, room),
-        result,
-    )
+    at_low = _look(mode, near, lead, lead_place, x, best, rival, machine)
     x = min(start, farthest)
     for _ in range(MAX_STEPS):
-        h = _look(
-            *(mode, near, lead, lead_place, x),
-            *(base, count, steps, mass, place, factors, gains, p, extra, slot, forms),
-            *(class_probs, class_forms, best, rival, stack, nodes, work, order, small, room),
-            result,
-        )
+        h = _look(mode, near, lead, lead_place, x, best, rival, machine)
         if h <= 0.0:
             high, at_high = x, h
             break
@@ -690,14 +596,9 @@ def _find_root(
         x = min(there, farthest)
     if high == math.inf:
         if limit >= ENDLESS:
-            h = _look(
-                *(mode, False, lead, lead_place, ENDLESS),
-                *(base, count, steps, mass, place, factors, gains, p, extra, slot, forms),
-                *(class_probs, class_forms, best, rival, stack, nodes, work, order, small, room),
-                result,
-            )
+            h = _look(mode, False, lead, lead_place, ENDLESS, best, rival, machine)
             # Of an open domain only what is lost before its end counts, however near to it.
-            flips = h <= 0.0 if limit == ENDLESS else (h < 0.0 and result[1] > 0.0)
+            flips = h <= 0.0 if limit == ENDLESS else (h < 0.0 and machine[-1][1] > 0.0)
             return ENDLESS if flips else math.inf
         return math.inf
     # Come near from above: along the line from what is known at 0.
@@ -707,12 +608,7 @@ def _find_root(
         x = high * 2.0**-10
         if at_low < math.inf and at_high > -math.inf:
             x = max(x, 0.8 * high * at_low / (at_low - at_high))
-        h = _look(
-            *(mode, near, lead, lead_place, x),
-            *(base, count, steps, mass, place, factors, gains, p, extra, slot, forms),
-            *(class_probs, class_forms, best, rival, stack, nodes, work, order, small, room),
-            result,
-        )
+        h = _look(mode, near, lead, lead_place, x, best, rival, machine)
         if h > 0.0:
             low, at_low = x, h
         else:
@@ -730,12 +626,7 @@ def _find_root(
         x = x1 + share * (x2 - x1)
         if share == 0.5 and max(x1, x2) > 8.0 * min(x1, x2):
             x = math.sqrt(x1) * math.sqrt(x2)
-        h = _look(
-            *(mode, near, lead, lead_place, x),
-            *(base, count, steps, mass, place, factors, gains, p, extra, slot, forms),
-            *(class_probs, class_forms, best, rival, stack, nodes, work, order, small, room),
-            result,
-        )
+        h = _look(mode, near, lead, lead_place, x, best, rival, machine)
         if (h > 0.0) == (f1 > 0.0):
             x3, f3 = x1, f1
         else:
@@ -830,6 +721,10 @@ def solve(
             *(mode, base, last, op, arity, p, extra, part, feature, rows, parts, features),
             *(by_rows, forms, siblings, steps, mass, place, factors, gains),
         )
+        machine = (
+            *(base, count, steps, mass, place, factors, gains, p, extra, slot, forms, class_probs),
+            *(class_forms, stack, nodes, work, order, small, room, result),
+        )
         for turn in range(classes + 1):
             # The runner-up is the first: who comes after mostly needs one look.
             rival = runner_up[row] if turn == 0 else np.int64(turn - 1)
@@ -841,28 +736,16 @@ def solve(
             if close[row] >= 0:
                 lead, lead_place = leads[close[row], rival], lead_places[close[row], rival]
                 if lead > 0.0:
-                    h = _look(
-                        *(mode, False, lead, lead_place, 0.0),
-                        *(base, count, steps, mass, place, factors, gains, p, extra, slot),
-                        *(forms, class_probs, class_forms, best, rival, stack, nodes, work),
-                        *(order, small, room, result),
-                    )
+                    h = _look(mode, False, lead, lead_place, 0.0, best, rival, machine)
                     near = h < NEAR
             if found[row] < math.inf:
                 by_change = near and found[row] < ENDLESS
-                h = _look(
-                    *(mode, by_change, lead, lead_place, found[row]),
-                    *(base, count, steps, mass, place, factors, gains, p, extra, slot),
-                    *(forms, class_probs, class_forms, best, rival, stack, nodes, work),
-                    *(order, small, room, result),
-                )
+                h = _look(mode, by_change, lead, lead_place, found[row], best, rival, machine)
                 if h > 0.0:
                     continue
             x = _find_root(
                 *(mode, near, lead, lead_place, min(limit, found[row]), farthest, unbacked, start),
-                *(base, count, steps, mass, place, factors, gains, p, extra, slot),
-                *(forms, class_probs, class_forms, best, rival, stack, nodes, work),
-                *(order, small, room, result),
+                *(best, rival, machine),
             )
             if x <= unbacked:
                 x = 0.0
@@ -928,6 +811,10 @@ def find_maximal(
             *(mode, base, last, op, arity, p, extra, part, feature, rows, parts, features),
             *(by_rows, forms, siblings, steps, mass, place, factors, gains),
         )
+        machine = (
+            *(base, count, steps, mass, place, factors, gains, p, extra, slot, forms, class_probs),
+            *(class_forms, stack, nodes, work, order, small, room, result),
+        )
         for second in range(classes):
             behind = ranking[row, second]
             maximal[row, behind] = True
@@ -939,19 +826,9 @@ def find_maximal(
                 if close[row] >= 0 and before == 0:
                     lead, lead_place = leads[close[row], behind], lead_places[close[row], behind]
                     if lead > 0.0 and x < ENDLESS:
-                        h = _look(
-                            *(mode, False, lead, lead_place, 0.0),
-                            *(base, count, steps, mass, place, factors, gains, p, extra, slot),
-                            *(forms, class_probs, class_forms, ahead, behind, stack, nodes),
-                            *(work, order, small, room, result),
-                        )
+                        h = _look(mode, False, lead, lead_place, 0.0, ahead, behind, machine)
                         near = h < NEAR
-                h = _look(
-                    *(mode, near, lead, lead_place, x),
-                    *(base, count, steps, mass, place, factors, gains, p, extra, slot),
-                    *(forms, class_probs, class_forms, ahead, behind, stack, nodes, work),
-                    *(order, small, room, result),
-                )
+                h = _look(mode, near, lead, lead_place, x, ahead, behind, machine)
                 if h > 0.0:
                     maximal[row, behind] = False
                     break

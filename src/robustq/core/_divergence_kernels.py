@@ -1,8 +1,8 @@
 """Products of factors under Kullback–Leibler, whose bounds have no formula.
 
-With δ = s² every bound is nearly straight in s, and so is √K − s: K is the smallest divergence from
-the prior at which α p′(ĉ) = β p′(c), which has a formula. The derivatives are known, so a few of
-Newton's steps will do, and the bounds of one step are close to those of the step before.
+With δ = s² the logarithms of all bounds are nearly straight in s, and so is the lead at which the
+prior's ball just ends. The derivatives are known, so a few of Newton's steps will do, and the
+bounds of one step are close to those of the step before.
 """
 
 import math
@@ -29,7 +29,7 @@ __all__ = ["search"]
 # steeply the divergence grows there.
 P, GAIN, MOVED, SIZE, SLOPE = range(5)
 MAX_STEPS = 60
-ENOUGH = 2e-6  # a step that is smaller, relative, is the last
+ENOUGH = 5e-7  # a step that is smaller, relative, is the last
 TINY = 1e-9  # factors below this are for the recursion
 NEAR = 2e-6  # leads that are smaller, for each factor, are for exact arithmetic
 INNER = 6
@@ -80,31 +80,55 @@ def _move(rising, factor, k, delta):
 
 
 @inner
+def _find_lead(root, prior_a, prior_b):
+    """Return how far log p(ĉ, f) must be ahead for the prior's ball to end there, and the slope.
+
+    `root` is √δ. With L the lead, and α′ and β′ the shares of α and β, the nearest prior that lets
+    the rival catch up has the divergence K = −log Z, Z = p(ĉ) e^(−Lα′) + p(c) e^(Lβ′) + the rest.
+    √K is nearly straight in L.
+    """
+    odds = math.log(prior_a / prior_b)
+    if root * root >= -math.log1p(-prior_a):
+        # Even all features together cannot make up for a prior that gives ĉ nothing.
+        return math.inf, 0.0
+    low, high = 0.0, math.inf
+    lead = root * math.sqrt(2.0 * (prior_a + prior_b) / (prior_a * prior_b))
+    slope = math.nan
+    for _ in range(MAX_STEPS):
+        share, other = 1.0 / (1.0 + math.exp(odds - lead)), 1.0 / (1.0 + math.exp(lead - odds))
+        left = math.exp(-lead * share)
+        gone = -prior_a * math.expm1(-lead * share) - prior_b * math.expm1(lead * other)
+        distance = math.sqrt(-math.log1p(-gone)) if gone > 0.0 else 0.0
+        if distance < root:
+            low = lead
+        else:
+            high = lead
+        slope = 0.5 * lead * prior_a * share * left / ((1.0 - gone) * max(distance, 1e-300))
+        step = (distance - root) / slope
+        there = lead - step
+        if abs(step) <= 1e-9 * lead:
+            return there, 1.0 / slope
+        if not low < there < high:
+            there = 0.5 * (low + high) if high < math.inf else 2.0 * lead
+        lead = there
+    return math.nan, math.nan
+
+
+@inner
 def _look(s, a, b, count, prior_a, prior_b, gain):
-    """Return what falls to 0 where the rival catches up, and its slope in s."""
+    """Return by how much ĉ is ahead of where the rival catches up, and the slope in s."""
     delta = s * s
     height, slope = math.log(prior_a / prior_b), 0.0
-    log_ratio = 0.0
     for k in range(count):
         log_low, falls = _move(False, a, k, delta)
         log_high, rises = _move(True, b, k, delta)
-        log_ratio += log_low - log_high
+        height += log_low - log_high
         slope += falls - rises
-    height += log_ratio
     slope *= 2.0 * s
-    if gain == 0.0 or height == math.inf:
+    if gain == 0.0 or s == 0.0:
         return height, slope
-    if height <= 0.0:
-        # The rival is ahead already, without the prior's help.
-        return height - s * math.sqrt(gain), slope - math.sqrt(gain)
-    share = 1.0 / (1.0 + math.exp(-log_ratio))
-    other = 1.0 / (1.0 + math.exp(log_ratio))
-    gone = -prior_a * math.expm1(-height * share) - prior_b * math.expm1(height * other)
-    if gone >= 1.0 or gone <= 0.0:
-        return math.nan, math.nan
-    distance = math.sqrt(-math.log1p(-gone))
-    weight = height * prior_a * share * math.exp(-height * share) / (1.0 - gone)
-    return distance - s * math.sqrt(gain), 0.5 * weight * slope / distance - math.sqrt(gain)
+    lead, steep = _find_lead(s * math.sqrt(gain), prior_a, prior_b)
+    return height - lead, slope - steep * math.sqrt(gain)
 
 
 @inner
@@ -127,7 +151,9 @@ def _find_root(a, b, count, prior_a, prior_b, gain, below):
         a[MOVED, k], b[MOVED, k] = 0.0, 0.0
     if math.isnan(height) or (slope == 0.0 and gain == 0.0):
         return math.nan
-    s = min(height / (slope + math.sqrt(gain)), 0.5 * high)
+    if gain > 0.0:
+        slope += math.sqrt(2.0 * gain * (prior_a + prior_b) / (prior_a * prior_b))
+    s = min(height / slope, 0.5 * high)
     for _ in range(MAX_STEPS):
         height, slope = _look(s, a, b, count, prior_a, prior_b, gain)
         if math.isnan(height):
@@ -139,7 +165,7 @@ def _find_root(a, b, count, prior_a, prior_b, gain, below):
         there = s - height / slope
         small = abs(there - s) <= ENOUGH * s
         # Where a factor is nearly exhausted the slope is steep, and a small step says nothing.
-        flat = abs(height) <= (1e-5 * s * math.sqrt(gain) if gain > 0.0 else 1e-5)
+        flat = abs(height) <= 1e-5
         if small and flat and low <= there <= high:
             return there * there
         if small or not low < there < high:
