@@ -67,9 +67,14 @@ def predict(model: Model, rows: Rows) -> Indices:
     A row of probability 0 under every class gets the most frequent one.
     """
     joint = model.log_joint(rows)
-    best = joint.argmax(axis=1)
-    rank_exactly(model, rows, joint, best, all_close=False)
-    return np.where(np.isneginf(joint.max(axis=1)), model.by_frequency[0], best)
+    found = Quantified.rank(joint, 0)
+    rank_exactly(model, rows, joint, found, all_close=False)
+    return np.where(_is_impossible(joint, found), model.by_frequency[0], found.prediction)
+
+
+def _is_impossible(joint: Floats, found: Quantified) -> Bools:
+    """Tell which rows have probability 0 under every class."""
+    return np.isneginf(joint[np.arange(len(joint)), found.prediction])
 
 
 def quantify(
@@ -104,15 +109,8 @@ class _Work:
         self.reading = model.read(rows)
         self.joint = self.reading.joint
         self.found = Quantified.rank(self.joint, 0)
-        first = self.found.prediction.copy()
-        self.leads = rank_exactly(model, rows, self.joint, self.found.prediction)
-        moved = np.flatnonzero(first != self.found.prediction)
-        self.found.runner_up[moved] = first[moved]
-
-    @property
-    def impossible(self) -> Bools:
-        """Which rows have probability 0 under every class."""
-        return np.isneginf(self.joint.max(axis=1))
+        self.leads = rank_exactly(model, rows, self.joint, self.found)
+        self.impossible = _is_impossible(self.joint, self.found)
 
     def quantify(self, neighbourhoods: Sequence[Bound]) -> Quantified:
         found = self.found.widen(len(neighbourhoods))

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from robustq.tables import Rows
 
     from .evidence import Evidence, Model
+    from .quantified import Quantified
 
 __all__ = ["Leads", "rank_exactly"]
 
@@ -70,7 +71,7 @@ class Leads:
 
 
 def rank_exactly(
-    model: Model, rows: Rows, joint: Floats, prediction: Indices, *, all_close: bool = True
+    model: Model, rows: Rows, joint: Floats, found: Quantified, *, all_close: bool = True
 ) -> Leads:
     """Put the class first that really is the most probable, the first one if several are.
 
@@ -80,33 +81,34 @@ def rank_exactly(
     rows : Rows
     joint : ndarray of shape (rows, classes)
         log p(c, f)
-    prediction : ndarray of shape (rows,)
-        Positions of classes; mended.
+    found : Quantified
+        The best two classes of each row; mended.
     all_close : bool
         Whether leads are wanted wherever rounding would show in a robustness; else who is first.
     """
-    classes = joint.shape[1]
-    every = np.arange(len(rows))
-    best = joint[every, prediction]
-    with np.errstate(invalid="ignore"):
-        behind = best[:, None] - joint
+    classes, every = joint.shape[1], np.arange(len(rows))
+    best = joint[every, found.prediction]
     size = rows.codes.shape[1] + model.depth + 1.0
-    most = NEAR * size if all_close else ROUNDING * (size + np.abs(best[:, None]))
-    # Also what underflowed logarithms cannot tell: rows of probability 0 are none of ours.
-    wanted = (behind <= most) & np.isfinite(best)[:, None]
-    wanted[every, prediction] = False
-    near = np.flatnonzero(wanted.any(axis=1))
-    if not len(near):
+    most = np.full(len(rows), NEAR * size) if all_close else ROUNDING * (size + np.abs(best))
+    with np.errstate(invalid="ignore"):
+        # Rows of probability 0 are none of ours: there everything ties.
+        near = np.flatnonzero((best - joint[every, found.runner_up] <= most) & np.isfinite(best))
+    if classes == 1 or not len(near):
         return Leads.none(len(rows), classes)
-    close = np.full(len(rows), -1, dtype=np.int64)
-    close[near] = np.arange(len(near))
+    wanted = best[near, None] - joint[near] <= most[near, None]
+    prediction = found.prediction[near]
+    wanted[np.arange(len(near)), prediction] = False
     lead, place = np.zeros((len(near), classes)), np.zeros((len(near), classes))
     for block, evidence in model.reach(rows[near]):
-        some = near[block]
-        part = _Block(model, evidence, wanted[some], prediction[some])
+        part = _Block(model, evidence, wanted[block], prediction[block])
         lead[block], place[block] = part.rank()
-        wanted[some], prediction[some] = part.wanted, part.prediction
-    return Leads(close, lead, place, wanted[near])
+        wanted[block], prediction[block] = part.wanted, part.prediction
+    moved = np.flatnonzero(prediction != found.prediction[near])
+    found.runner_up[near[moved]] = found.prediction[near[moved]]
+    found.prediction[near] = prediction
+    close = np.full(len(rows), -1, dtype=np.int64)
+    close[near] = np.arange(len(near))
+    return Leads(close, lead, place, wanted)
 
 
 @dataclass
