@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from .neighbourhoods import Perturbed
     from .quantified import Quantified
 
-__all__ = ["MixtureTables", "Mixtures"]
+__all__ = ["NEAR", "MixtureTables", "Mixtures", "Straight"]
 
 # Classes whose difference is, relative to their sum, below this share of the number of factors
 # are told apart in exact arithmetic.
@@ -75,16 +75,12 @@ class BallTables(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Mixtures:
-    """Complete rows: the leaf each reaches in each tree.
+class Straight:
+    """Rows of a mixture of trees whose weights are perturbed, for balls with straight bounds.
 
     Attributes
     ----------
     tables : MixtureTables
-    nodes : ndarray of shape (rows, trees)
-        The node of the leaf.
-    mass, scale : ndarray of shape (rows, trees)
-        Π p(f_i) there, as mantissa and scale.
     factors : int
         How many factors a row has beside the weights.
     kept : Keeper
@@ -92,24 +88,57 @@ class Mixtures:
     """
 
     tables: MixtureTables
-    nodes: Codes
-    mass: Floats
-    scale: Codes
     factors: int
     kept: Keeper
 
     def fits(self, perturbed: Perturbed) -> bool:
-        """Tell whether the kernel knows a neighbourhood: weights alone, and straight bounds."""
+        """Tell whether kernels know a neighbourhood: weights alone, and straight bounds."""
         if perturbed.parts != (self.tables.part,) or perturbed.features or not perturbed.has_form:
             return False
-        return self._tables(perturbed) is not None
+        return self._find(perturbed) is not None
+
+    def made(self, perturbed: Perturbed) -> BallTables:
+        """Return what a ball that fits makes of the weights."""
+        made = self._find(perturbed)
+        assert made is not None  # noqa: S101 (`fits` was asked)
+        return made
+
+    def _find(self, perturbed: Perturbed) -> BallTables | None:
+        return self.kept.find(perturbed.key, lambda: _make_tables(perturbed, self.tables))
+
+    def size_of(self, perturbed: Perturbed, y: Floats) -> Floats:
+        """Return the sizes that belong to y."""
+        made = self.made(perturbed)
+        if made.scale == 0.0:
+            return size_of(perturbed, y)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            x = y / np.maximum(1.0 - y * made.scale, 0.0)
+        sizes = size_of(perturbed, np.where(np.isfinite(x), x, 0.0))
+        at_end = np.isfinite(y) & ~np.isfinite(x)
+        return np.where(np.isinf(y), np.inf, np.where(at_end, perturbed.domain.end, sizes))
+
+
+@dataclass(frozen=True, eq=False)
+class Mixtures(Straight):
+    """Complete rows: the leaf each reaches in each tree.
+
+    Attributes
+    ----------
+    nodes : ndarray of shape (rows, trees)
+        The node of the leaf.
+    mass, scale : ndarray of shape (rows, trees)
+        Π p(f_i) there, as mantissa and scale.
+    """
+
+    nodes: Codes
+    mass: Floats
+    scale: Codes
 
     def solve(self, perturbed: Perturbed, found: Quantified) -> tuple[Floats, Indices]:
         """Return x and the tipping class of each row; x is NaN where rounding would show."""
         from . import _mixture_kernels as kernels  # noqa: PLC0415 (numba is imported when needed)
 
-        made, tables = self._tables(perturbed), self.tables
-        assert made is not None  # noqa: S101 (`fits` was asked)
+        made, tables = self.made(perturbed), self.tables
         rows, trees = self.nodes.shape
         y, tipping = np.empty(rows), np.empty(rows, dtype=np.int64)
         kernels.search(
@@ -125,20 +154,6 @@ class Mixtures:
             *(y, tipping),
         )
         return y, tipping
-
-    def size_of(self, perturbed: Perturbed, y: Floats) -> Floats:
-        """Return the sizes that belong to y."""
-        made = self._tables(perturbed)
-        if made is None or made.scale == 0.0:
-            return size_of(perturbed, y)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            x = y / np.maximum(1.0 - y * made.scale, 0.0)
-        sizes = size_of(perturbed, np.where(np.isfinite(x), x, 0.0))
-        at_end = np.isfinite(y) & ~np.isfinite(x)
-        return np.where(np.isinf(y), np.inf, np.where(at_end, perturbed.domain.end, sizes))
-
-    def _tables(self, perturbed: Perturbed) -> BallTables | None:
-        return self.kept.find(perturbed.key, lambda: _make_tables(perturbed, self.tables))
 
 
 def _make_tables(perturbed: Perturbed, tables: MixtureTables) -> BallTables | None:

@@ -24,6 +24,7 @@ from robustq.kernels import (
     float_vector,
     float_vector_out,
     inner,
+    int_matrix_out,
     int_vector,
     int_vector_out,
     kernel,
@@ -39,7 +40,7 @@ __all__ = [
     "multiply_weights",
     "reach",
     "route",
-    "sum_out",
+    "spread",
     "weigh",
 ]
 
@@ -115,16 +116,17 @@ def _locate(kind, seen, starts, entry_codes, cell, code):
 
 
 @inner
-def _multiply_sets(seen, starts, entry_probs, leaf, codes, row):
-    """Return the mass of a complete row at a leaf, all features being narrow."""
+def _multiply_sets(seen, starts, entry_probs, leaf, width, known, some, codes, row):
+    """Return the mass of a row at a leaf, by its known features, all features being narrow."""
     mass = 1.0
-    cell = np.uint64(leaf) * np.uint64(codes.shape[1])
-    for feature in range(codes.shape[1]):
-        values, code = seen[cell], np.uint64(codes[row, feature])
+    first = np.uint64(leaf) * np.uint64(width)
+    for i in range(some):
+        feature = np.uint64(known[i])
+        cell, code = first + feature, np.uint64(codes[row, feature])
+        values = seen[cell]
         rank = count_bits(values & ((np.uint64(1) << code) - np.uint64(1))) + np.uint64(1)
         rank *= (values >> code) & np.uint64(1)
         mass *= entry_probs[np.uint64(starts[cell]) + rank]
-        cell += np.uint64(1)
     return mass
 
 
@@ -258,12 +260,13 @@ def route(plain, nodes, sets, thresholds, lists, kinds, slots, roots, codes, num
 
 @kernel(
     types.void(
-        *(types.boolean, code_matrix, code_vector, code_vector, *contents),
+        *(types.boolean, code_vector, code_matrix, code_vector, code_vector, *contents),
         *(code_matrix, float_matrix, code_matrix, float_matrix_out, code_matrix_out),
     )
 )
 def weigh(
     plain,
+    every,
     nodes,
     kinds,
     slots,
@@ -278,16 +281,19 @@ def weigh(
     mass,
     scale,
 ):
-    """Write the mass of each row where it ends in each tree.
+    """Write the mass of each complete row where it ends in each tree.
 
-    `plain` tells that rows are complete and all features narrow.
+    `plain` tells that all features are narrow; `every` lists them.
     """
     for tree in range(ends.shape[1]):
         for row in range(len(codes)):
             leaf = np.int64(nodes[ends[row, tree], CHILD])
             part, steps = 0.0, np.int64(0)
             if plain:
-                part = _multiply_sets(seen, starts, entry_probs, leaf, codes, row)
+                part = _multiply_sets(
+                    *(seen, starts, entry_probs, leaf, codes.shape[1]),
+                    *(every, codes.shape[1], codes, row),
+                )
             # Products of probabilities only fall: one that is not tiny has never been.
             if part < LOWEST:
                 part, steps = _weigh(
@@ -342,13 +348,51 @@ def mix(nodes, reach, reach_scale, class_probs, ends, mass, scale, out):
         _take_logarithms(out, row, exponent, ends.shape[1])
 
 
+@inner
+def _climb(nodes, parents, root, node, closes, codes, row, what, lengths, chain, at, used):
+    """Write the edges above a leaf, and the joins that it completes; return where both end.
+
+    `what` and `lengths` of the leaf's entry stand before `at`.
+    """
+    begin = used
+    while node != root:
+        above = np.int64(parents[node])
+        if codes[row, nodes[above, FEATURE]] >= 0:
+            chain[used] = node
+            used += 1
+        else:
+            lengths[at - 1] = used - begin
+            if closes == 0:
+                return at, used
+            closes -= 1
+            what[at], at = -1, at + 1
+            chain[used], chain[used + 1] = nodes[above, CHILD], nodes[above, CHILD] + 1
+            used += 2
+            begin = used
+        node = above
+    lengths[at - 1] = ~(used - begin)
+    return at, used
+
+
 @kernel(
-    types.void(
-        *(*routes, *reaches, *contents, float_matrix, int_vector_out),
-        *(code_matrix, float_matrix, float_matrix_out),
+    types.boolean(
+        *(
+            types.boolean,
+            *routes,
+            *reaches,
+            *contents,
+            float_matrix,
+            code_vector,
+            types.int64,
+            int_matrix_out,
+        ),
+        *(code_vector_out, code_matrix, float_matrix, int_vector_out, float_matrix_out),
+        *(int_vector_out, int_vector_out, code_vector_out, code_vector_out, float_vector_out),
+        *(code_vector_out, code_vector_out),
     )
 )
-def sum_out(
+def spread(
+    plain,
     nodes,
     sets,
     thresholds,
@@ -364,42 +408,82 @@ def sum_out(
     entry_probs,
     normals,
     class_probs,
+    parents,
+    depth,
     stack,
+    known,
     codes,
     numbers,
+    exponents,
     out,
+    entry_starts,
+    chain_starts,
+    what,
+    lengths,
+    mass,
+    scale,
+    chain,
 ):
-    """Write log p(c, f) for rows with any evidence, over all leaves it reaches.
+    """Write log p(c, f) for rows with any evidence, and all that they reach; see `gaps.Reached`.
 
-    The stack has room for two more than the longest path; `out` is 0 before.
+    `plain` tells that all features are narrow. The stack has room for two more than the longest
+    path, which is `depth`, and `known` for one more than all features; `out` is 0 before. Gives
+    back whether there was room enough.
     """
-    trees = len(roots) - 1
-    for row in range(len(codes)):
-        exponent = np.int64(NOTHING)
-        for tree in range(trees):
-            stack[0] = roots[tree]
+    trees, rows = len(roots) - 1, len(codes)
+    at, used = np.int64(0), np.int64(0)
+    for row in range(rows):
+        exponents[row] = NOTHING
+    for tree in range(trees):
+        root = np.int64(roots[tree])
+        for row in range(rows):
+            entry_starts[tree * rows + row], chain_starts[tree * rows + row] = at, used
+            some = np.int64(0)
+            for feature in range(codes.shape[1]):
+                known[some] = feature
+                some += codes[row, feature] >= 0
+            # A node, and how many joins are complete when all below it is done.
+            stack[0, 0], stack[0, 1] = root, 0
             waiting = 1
             while waiting > 0:
                 waiting -= 1
-                node = stack[waiting]
+                node, closes = stack[waiting, 0], stack[waiting, 1]
                 feature, child = nodes[node, FEATURE], np.int64(nodes[node, CHILD])
-                if feature == LEAF:
-                    mass, scale = _weigh(
-                        *(reach[child], np.int64(reach_scale[child]), kinds, slots, seen),
-                        *(starts, entry_codes, entry_probs, normals, child, codes, numbers, row),
-                    )
-                    exponent = _add(out, row, exponent, class_probs, child, mass, scale)
-                elif codes[row, feature] < 0:
-                    stack[waiting], stack[waiting + 1] = child, child + 1
-                    waiting += 2
-                else:
-                    right = _goes_right(
+                while feature != LEAF and codes[row, feature] >= 0:
+                    node = child + _goes_right(
                         *(nodes, sets, thresholds, lists, kinds[feature], slots[feature]),
                         *(node, codes[row, feature], numbers, row),
                     )
-                    stack[waiting] = child + right
-                    waiting += 1
-        _take_logarithms(out, row, exponent, trees)
+                    feature, child = nodes[node, FEATURE], np.int64(nodes[node, CHILD])
+                if feature != LEAF:
+                    stack[waiting, 0], stack[waiting, 1] = child + 1, closes + 1
+                    stack[waiting + 1, 0], stack[waiting + 1, 1] = child, 0
+                    waiting += 2
+                    continue
+                if at + depth + 1 > len(what) or used + 2 * depth + 1 > len(chain):
+                    return False
+                part, steps = 0.0, np.int64(0)
+                if plain:
+                    part = _multiply_sets(
+                        *(seen, starts, entry_probs, child, codes.shape[1]),
+                        *(known, some, codes, row),
+                    )
+                if part < LOWEST:
+                    part, steps = _weigh(
+                        *(1.0, np.int64(0), kinds, slots, seen, starts, entry_codes, entry_probs),
+                        *(normals, child, codes, numbers, row),
+                    )
+                what[at], mass[at], scale[at] = node, part, steps
+                part, steps = times(part, steps + np.int64(reach_scale[child]), reach[child])
+                exponents[row] = _add(out, row, exponents[row], class_probs, child, part, steps)
+                at, used = _climb(
+                    *(nodes, parents, root, node, closes, codes, row),
+                    *(what, lengths, chain, at + 1, used),
+                )
+    entry_starts[trees * rows], chain_starts[trees * rows] = at, used
+    for row in range(rows):
+        _take_logarithms(out, row, exponents[row], trees)
+    return True
 
 
 # What rows reach, as `core.evidence.Evidence` has it. Local mass functions are numbered: 0 is the

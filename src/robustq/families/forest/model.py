@@ -16,6 +16,7 @@ import numpy as np
 from robustq.core.engine import Reading
 from robustq.core.evidence import Evidence, split_evidence
 from robustq.core.frequency import by_frequency
+from robustq.core.gaps import Gaps, Reached
 from robustq.core.keeping import Keeper
 from robustq.core.mixtures import Mixtures, MixtureTables
 from robustq.core.scale import STEP
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from robustq.arrays import Codes, Floats, Indices
+    from robustq.core.engine import Shape
     from robustq.tables import Rows
 
 __all__ = [
@@ -58,6 +60,10 @@ NARROW_SIZE = 64
 FARTHEST = -1e9  # a density whose logarithm is below this is 0: scales are 32 bits
 
 HIGHEST = 1e300  # what a density is cut off at
+
+# Of rows with gaps: how many go through a tree before the next one, and how many entries of what
+# they reach are kept for a block of rows (some 100 MB).
+ROWS_AT_ONCE, MOST_REACHED = 256, 2**22
 
 NORMAL = ("mean", "sd", "low", "high", "height")
 
@@ -283,27 +289,27 @@ class Forest:
 
     def log_joint(self, rows: Rows) -> Floats:
         """Return log p(c, f), (rows, classes); missing features are summed out."""
-        return self._read(rows)[0]
+        return self.read(rows).joint
 
     def read(self, rows: Rows) -> Reading:
-        """Return log p(c, f), and complete rows as mixtures."""
-        joint, complete, ends = self._read(rows)
-        mixtures = Mixtures(
-            self._mixture_tables, *ends, factors=rows.codes.shape[1], kept=self._keeper
-        )
-        return Reading(joint, [(complete, mixtures)] if len(complete) else [])
-
-    def _read(self, rows: Rows) -> tuple[Floats, Indices, Trace]:
-        """Return log p(c, f), which rows are complete, and where those end."""
+        """Return log p(c, f); complete rows as mixtures, and others as gaps in them."""
         complete = is_complete(rows)
-        if complete.all():
-            ends = self.trace(rows)
-            return self.mix(ends), np.arange(len(rows)), ends
-        out = np.empty((len(rows), self.class_probs.shape[1]))
-        ends = self.trace(rows[complete])
-        out[complete] = self.mix(ends)
-        out[~complete] = self.sum_out(rows[~complete])
-        return out, np.flatnonzero(complete), ends
+        joint = np.empty((len(rows), self.class_probs.shape[1]))
+        whole, some = np.flatnonzero(complete), np.flatnonzero(~complete)
+        about = self._mixture_tables, rows.codes.shape[1], self._keeper
+        shapes: list[tuple[Indices, Shape]] = []
+        if len(whole):
+            ends = self.trace(rows if len(whole) == len(rows) else rows[whole])
+            joint[whole] = self.mix(ends)
+            shapes.append((whole, Mixtures(*about, *ends)))
+        room = MOST_REACHED
+        for block, part, reached in self._spread(rows[some]):
+            joint[some[block]] = part
+            room -= len(reached.what)
+            # More are not kept: the recursion finds them again, a few at a time.
+            if room >= 0:
+                shapes.append((some[block], Gaps(*about, reached)))
+        return Reading(joint, shapes)
 
     @cached_property
     def _mixture_tables(self) -> MixtureTables:
@@ -332,7 +338,8 @@ class Forest:
         a = self.arrays
         _route_kernels.route(self.is_narrow, *a.routes, codes, numbers, lanes, ends.nodes)
         _route_kernels.weigh(
-            self.is_narrow, a.nodes, a.kinds, a.slots, *a.contents, codes, numbers, *ends
+            *(self.is_narrow, np.arange(codes.shape[1], dtype=np.int32)),
+            *(a.nodes, a.kinds, a.slots, *a.contents, codes, numbers, *ends),
         )
         return ends
 
@@ -345,14 +352,39 @@ class Forest:
         _route_kernels.mix(a.nodes, a.reach, a.reach_scale, self.class_probs, *ends, out)
         return out
 
-    def sum_out(self, rows: Rows) -> Floats:
-        """Return log p(c, f), (rows, classes), of rows with any evidence."""
+    def _spread(self, rows: Rows) -> Iterator[tuple[slice, Floats, Reached]]:
+        """Yield log p(c, f) of rows with any evidence, and what they reach, for a few at a time."""
         from . import _route_kernels  # noqa: PLC0415 (numba is imported when it is needed)
 
-        out = np.zeros((len(rows), self.class_probs.shape[1]))
-        stack = np.empty(self.depth + 2, dtype=np.int64)
-        _route_kernels.sum_out(*self.arrays, self.class_probs, stack, *_contiguous(rows), out)
-        return out
+        codes, numbers = _contiguous(rows)
+        stack = np.empty((self.depth + 2, 2), dtype=np.int64)
+        known = np.empty(codes.shape[1] + 1, dtype=np.int32)
+        room = 2 * ROWS_AT_ONCE * self.trees * (self.depth + 1)
+        start, count = 0, ROWS_AT_ONCE
+        while start < len(rows):
+            count = min(count, len(rows) - start)
+            block = slice(start, start + count)
+            out = np.zeros((count, self.class_probs.shape[1]))
+            reached = Reached.empty(self.trees, count, room)
+            if not _route_kernels.spread(
+                *(self.is_narrow, *self.arrays, self.class_probs, self.parents, self.depth),
+                *(
+                    stack,
+                    known,
+                    codes[block],
+                    numbers[block],
+                    np.empty(count, dtype=np.int64),
+                    out,
+                    *reached,
+                ),
+            ):
+                if count == 1 or 2 * room <= MOST_REACHED:
+                    room *= 2
+                else:
+                    count //= 2
+                continue
+            yield block, out, reached.trim()
+            start = block.stop
 
     def reach(self, rows: Rows, *, fold: bool = False) -> Iterator[tuple[slice, Evidence]]:
         """Yield what rows with any evidence reach, in blocks that fit into memory.

@@ -1,0 +1,346 @@
+"""Mixtures of trees of which rows reach several leaves, for balls with straight bounds.
+
+Where a split's value is missing a row goes both ways, and the split is a sum of two:
+
+    leaf     V = (p(ĉ) − p(c)) Π p(f_i)
+    edge     V times max(0, w − x l) if V > 0, or else min(1, w + x u)
+    join     the higher child times its lower bound, and the lower one times its upper bound
+
+and R_c(x) = Σ V(tree) = P(x) − N(x), trees of one sign on either side. The root of log P − log N is
+found by Newton's method in a kept bracket. What a row reaches is a list of entries, children before
+parents (`gaps.Gaps`), and read once for each rival: terms and edges lie in one place then.
+"""
+
+import math
+
+import numpy as np
+from numba import types
+
+from robustq.kernels import (
+    code_matrix,
+    code_vector,
+    float_matrix,
+    float_matrix_out,
+    float_vector,
+    float_vector_out,
+    inner,
+    int_matrix_out,
+    int_vector,
+    int_vector_out,
+    kernel,
+)
+
+from ._mixture_kernels import CHILD, FALL, NOTHING, PARENT, RISE, W
+from ._scale_kernels import shrink
+
+__all__ = ["SLOTS", "search"]
+
+# The columns of the stack: a value, its slope, its size without signs, and where it vanishes.
+SLOTS = V, SLOPE, SIZE, END = range(4)
+LEAF, UP = range(2)  # the columns of entries
+TINY = 1e-250  # sums below this are left to the recursion, which has more range
+ENOUGH = 1e-10  # how near, relative, is near enough
+MAX_STEPS = 200
+FARTHEST = 1e12  # roots beyond are left to the recursion
+
+
+@inner
+def _copy_row(reached, edges, tree_nodes, row, rows, entries, masses, copied):
+    """Bring what a row reaches in all trees to one place; return how many entries there are.
+
+    An entry is the number of a leaf, or −1 for a join, and how many edges lead up from there.
+    Masses are divided by one power of two for all.
+    """
+    starts, chain_starts, what, lengths, mass, scale, chain = reached
+    trees = (len(starts) - 1) // rows
+    count, used, largest = np.int64(0), np.int64(0), NOTHING
+    for tree in range(trees):
+        for entry in range(starts[tree * rows + row], starts[tree * rows + row + 1]):
+            if what[entry] >= 0 and mass[entry] != 0.0:
+                largest = max(largest, np.int64(scale[entry]))
+    for tree in range(trees):
+        at = tree * rows + row
+        for entry in range(starts[at], starts[at + 1]):
+            entries[count, LEAF], entries[count, UP] = -1, lengths[entry]
+            masses[count] = 0.0
+            if what[entry] >= 0:
+                entries[count, LEAF] = tree_nodes[what[entry], CHILD]
+                masses[count] = mass[entry] * shrink(largest - np.int64(scale[entry]))
+            count += 1
+        for edge in range(chain_starts[at], chain_starts[at + 1]):
+            node = np.uint64(chain[edge])
+            for column in range(PARENT):
+                copied[used, column] = edges[node, column]
+            used += 1
+    return count
+
+
+@inner
+def _set_terms(entries, count, class_probs, masses, best, rival, terms):
+    """Write V of each leaf; return 2 if some are negative, 1 if some are not 0, and else 0."""
+    signs = 0
+    for entry in range(count):
+        leaf = entries[entry, LEAF]
+        terms[entry] = 0.0
+        if leaf >= 0:
+            terms[entry] = (class_probs[leaf, best] - class_probs[leaf, rival]) * masses[entry]
+            if terms[entry] != 0.0:
+                signs = max(signs, 2 if terms[entry] < 0.0 else 1)
+    return signs
+
+
+@inner
+def _bound(x, edges, at, v):
+    """Return the bound of an edge's weight that makes a value smaller, and its slope.
+
+    Without branches: nobody could foresee them.
+    """
+    slope = -edges[at, FALL] if v > 0.0 else edges[at, RISE]
+    bound = edges[at, W] + x * slope
+    slope = slope if 0.0 < bound < 1.0 else 0.0
+    bound = bound if bound > 0.0 else 0.0
+    return (bound if bound < 1.0 else 1.0), slope
+
+
+@inner
+def _evaluate(x, entries, count, edges, terms, stack):
+    """Return P, its slope, N, and its slope."""
+    positive, fall, negative, rise = 0.0, 0.0, 0.0, 0.0
+    height, at = np.int64(0), np.int64(0)
+    for entry in range(count):
+        v, slope = terms[entry], 0.0
+        if entries[entry, LEAF] < 0:
+            height -= 2
+            one, other = stack[height, V], stack[height + 1, V]
+            # Of the two the higher one loses what the lower one gains.
+            first, change = _bound(x, edges, at, one - other)
+            second, other_change = _bound(x, edges, at + 1, other - one)
+            v = one * first + other * second
+            slope = stack[height, SLOPE] * first + one * change
+            slope += stack[height + 1, SLOPE] * second + other * other_change
+            at += 2
+        length = entries[entry, UP]
+        end = at + (length if length >= 0 else ~length)
+        for k in range(at, end):
+            bound, change = _bound(x, edges, k, v)
+            slope = slope * bound + v * change
+            v *= bound
+        at = end
+        if length >= 0:
+            stack[height, V], stack[height, SLOPE] = v, slope
+            height += 1
+        elif v > 0.0:
+            positive += v
+            fall += slope
+        else:
+            negative -= v
+            rise -= slope
+    return positive, fall, negative, rise
+
+
+@inner
+def _measure(x, entries, count, edges, terms, stack):
+    """Return what all leaves have, whatever their sign: rounding is of its size."""
+    total = 0.0
+    height, at = np.int64(0), np.int64(0)
+    for entry in range(count):
+        size = abs(terms[entry])
+        if entries[entry, LEAF] < 0:
+            height -= 2
+            left, _ = _bound(x, edges, at, -1.0)
+            right, _ = _bound(x, edges, at + 1, -1.0)
+            size = stack[height, SIZE] * left + stack[height + 1, SIZE] * right
+            at += 2
+        length = entries[entry, UP]
+        end = at + (length if length >= 0 else ~length)
+        for k in range(at, end):
+            bound, _ = _bound(x, edges, k, -1.0)
+            size *= bound
+        at = end
+        if length >= 0:
+            stack[height, SIZE] = size
+            height += 1
+        else:
+            total += size
+    return total
+
+
+@inner
+def _find_end(entries, count, edges, terms, stack):
+    """Return where P vanishes, no leaf being negative.
+
+    Of a join whose children vanish at a ≤ b there is something left up to a, and beyond, as long as
+    the other child has something and a weight.
+    """
+    latest = 0.0
+    height, at = np.int64(0), np.int64(0)
+    for entry in range(count):
+        vanishes = math.inf if terms[entry] > 0.0 else 0.0
+        if entries[entry, LEAF] < 0:
+            height -= 2
+            one, two, edge = stack[height, END], stack[height + 1, END], at + 1
+            if one > two:
+                one, two, edge = two, one, at
+            vanishes = max(one, min(two, _vanishing(edges, edge)))
+            at += 2
+        length = entries[entry, UP]
+        end = at + (length if length >= 0 else ~length)
+        for k in range(at, end):
+            vanishes = min(vanishes, _vanishing(edges, k))
+        at = end
+        if length >= 0:
+            stack[height, END] = vanishes
+            height += 1
+        else:
+            latest = max(latest, vanishes)
+    return latest
+
+
+@inner
+def _vanishing(edges, at):
+    """Return where the lower bound of an edge's weight becomes 0."""
+    if edges[at, W] == 0.0:
+        return 0.0
+    return edges[at, W] / edges[at, FALL] if edges[at, FALL] > 0.0 else math.inf
+
+
+@inner
+def _step(x, low, high, height, slope, pole, before):
+    """Return where to look next.
+
+    Newton's step is taken if it stays inside the bracket, or that in the logarithm of how far it is
+    to the pole of h, as long as steps shrink by half, every other time at least. A root is one
+    only when the sign has been seen to change: the last step goes beyond it.
+    """
+    enough = ENOUGH * x
+    there = x - height / slope
+    if x < pole < math.inf and not low < there < high:
+        there = pole - (pole - x) * math.exp(height / (slope * (pole - x)))
+    if low > 0.0 and abs(there - low) <= enough:
+        return low + enough
+    if abs(there - high) <= enough:
+        return high - enough
+    if low < there < high and 2.0 * abs(there - x) < before:
+        return there
+    if low > 0.0 and high > 4.0 * low:
+        return math.sqrt(low) * math.sqrt(high)
+    return 0.5 * (low + high)
+
+
+@inner
+def _compare(limit, near, entries, count, edges, terms, stack):
+    """Return the root of log P − log N below a limit, infinity if it lies beyond.
+
+    NaN where rounding would show, or numbers leave their range.
+    """
+    x, low, high = 0.0, 0.0, min(limit, FARTHEST)
+    bounded, before, change = False, math.inf, math.inf
+    # Where P vanishes, P / P′ = (x − pole) / k is straight: two points show where that is.
+    pole, last_x, last_ratio = math.nan, math.nan, math.nan
+    for _ in range(MAX_STEPS):
+        positive, fall, negative, rise = _evaluate(x, entries, count, edges, terms, stack)
+        if max(positive, negative) < TINY or 0.0 < min(positive, negative) < TINY:
+            return math.nan
+        lead, height, slope = positive - negative, math.inf, math.nan
+        if min(positive, negative) > 0.0:
+            height, slope = math.log(positive / negative), fall / positive - rise / negative
+            change = abs(rise - fall) * x
+            ratio = positive / fall
+            pole = x - ratio * (x - last_x) / (ratio - last_ratio)
+            last_x, last_ratio = x, ratio
+        elif lead < 0.0:
+            height = -math.inf
+        if x == 0.0 or (x == high and not bounded and lead > 0.0):
+            if not lead > near * _measure(x, entries, count, edges, terms, stack):
+                return math.nan
+            if x > 0.0:
+                return math.inf if limit < FARTHEST else math.nan
+        if lead > 0.0:
+            low = x
+        else:
+            high, bounded = x, True
+        if bounded and high - low <= 3.0 * ENOUGH * high:
+            x = 0.5 * (low + high)
+            sure = change > near * _measure(x, entries, count, edges, terms, stack)
+            return x if sure else math.nan
+        if height == math.inf:
+            # Nothing is lost yet: P is convex, and vanishes no earlier than its tangent.
+            height, slope = positive, fall
+        # Until a flip has been seen, the end may be looked at too.
+        there = _step(x, low, high if bounded else math.inf, height, slope, pole, before)
+        there = there if there < high else high
+        before = abs(there - x) if x > 0.0 else math.inf
+        x = there
+    return math.nan
+
+
+@kernel(
+    types.void(
+        *(code_matrix, float_matrix, float_matrix),
+        *(int_vector, int_vector, code_vector, code_vector, float_vector, code_vector, code_vector),
+        *(int_vector, int_vector, types.float64, types.float64),
+        *(int_matrix_out, float_vector_out, float_vector_out, float_matrix_out, float_matrix_out),
+        *(float_vector_out, int_vector_out),
+    )
+)
+def search(
+    tree_nodes,
+    class_probs,
+    edges,
+    starts,
+    chain_starts,
+    what,
+    lengths,
+    mass,
+    scale,
+    chain,
+    prediction,
+    runner_up,
+    limit,
+    near,
+    entries,
+    masses,
+    terms,
+    copied,
+    stack,
+    found,
+    tipping,
+):
+    """Write the x where each prediction flips, infinity where none does, and the tipping class.
+
+    NaN where rounding would show.
+
+    Parameters
+    ----------
+    tree_nodes, class_probs : of the forest
+    edges : (nodes, 4), the weight of the edge to each node, its slopes, and the parent
+    starts … chain : what rows reach, see `gaps.Reached`
+    prediction, runner_up : (rows,)
+    limit : where x ends
+    near : how near, relative, is too near
+    entries, masses, terms, copied, stack : to work in, as long as the longest row
+    found, tipping : (rows,), written
+    """
+    reached = (starts, chain_starts, what, lengths, mass, scale, chain)
+    for row in range(len(found)):
+        best = prediction[row]
+        found[row], tipping[row] = math.inf, -1
+        count = _copy_row(reached, edges, tree_nodes, row, len(found), entries, masses, copied)
+        for turn in range(class_probs.shape[1] + 1):
+            # The runner-up is the first: who comes after mostly needs one look.
+            rival = runner_up[row] if turn == 0 else np.int64(turn - 1)
+            if rival == best or rival < 0 or (turn > 0 and rival == runner_up[row]):
+                continue
+            signs = _set_terms(entries, count, class_probs, masses, best, rival, terms)
+            x = math.nan
+            if signs == 1:
+                x = _find_end(entries, count, copied, terms, stack)
+                x = x if x <= limit else math.inf
+            elif signs == 2:
+                below = min(limit, found[row])
+                x = _compare(below, near, entries, count, copied, terms, stack)
+            if math.isnan(x):
+                found[row], tipping[row] = x, rival
+                break
+            if x < found[row]:
+                found[row], tipping[row] = x, rival

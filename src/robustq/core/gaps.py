@@ -1,0 +1,86 @@
+"""Gaps: rows with missing cells, which reach several leaves of the trees of a mixture."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from .mixtures import NEAR, Straight
+
+if TYPE_CHECKING:
+    from robustq.arrays import Codes, Floats, Indices
+
+    from .neighbourhoods import Perturbed
+    from .quantified import Quantified
+
+__all__ = ["Gaps", "Reached"]
+
+
+class Reached(NamedTuple):
+    """What rows reach of the trees of a mixture: entries, children before parents.
+
+    Attributes
+    ----------
+    starts, chain_starts : ndarray of shape (trees · rows + 1,)
+        Where the entries of each row in each tree begin, and the edges: tree by tree.
+    what : ndarray of shape (entries,)
+        The node of a leaf; or, negative, a join of the two entries before it.
+    lengths : ndarray of shape (entries,)
+        How many edges lead up from there to a child of a join; or ~length, to a root.
+    mass, scale : ndarray of shape (entries,)
+        Π p(f_i) at a leaf, as mantissa and scale.
+    chain : ndarray of shape (edges,)
+        The nodes below the edges: for a join the two of its children, then those that lead up.
+    """
+
+    starts: Indices
+    chain_starts: Indices
+    what: Codes
+    lengths: Codes
+    mass: Floats
+    scale: Codes
+    chain: Codes
+
+    @classmethod
+    def empty(cls, trees: int, rows: int, room: int) -> Reached:
+        """Return arrays to be filled, with room for so many entries."""
+        starts = [np.empty(trees * rows + 1, dtype=np.int64) for _ in range(2)]
+        codes = [np.empty(size, dtype=np.int32) for size in (room, room, room, 3 * room)]
+        return cls(*starts, *codes[:2], np.empty(room), *codes[2:])
+
+    def trim(self) -> Reached:
+        """Return a copy without the room that was not needed."""
+        entries, edges = self.starts[-1], self.chain_starts[-1]
+        filled = (array[:entries].copy() for array in self[2:6])
+        return Reached(*self[:2], *filled, self.chain[:edges].copy())
+
+
+@dataclass(frozen=True, eq=False)
+class Gaps(Straight):
+    """Rows with missing cells."""
+
+    reached: Reached
+
+    def solve(self, perturbed: Perturbed, found: Quantified) -> tuple[Floats, Indices]:
+        """Return x and the tipping class of each row; x is NaN where rounding would show."""
+        from . import _gap_kernels as kernels  # noqa: PLC0415 (numba is imported when needed)
+
+        made, tables, reached = self.made(perturbed), self.tables, self.reached
+        rows = len(found.prediction)
+        y, tipping = np.empty(rows), np.empty(rows, dtype=np.int64)
+        longest, edges = (
+            int(np.diff(starts).reshape(-1, rows).sum(axis=0).max(initial=0))
+            for starts in (reached.starts, reached.chain_starts)
+        )
+        kernels.search(
+            *(tables.leaf, tables.class_probs, made.edges, *reached),
+            *(found.prediction, found.runner_up, made.limit),
+            NEAR * (self.factors + tables.depth),
+            np.empty((longest, 2), dtype=np.int64),
+            *(np.empty(longest), np.empty(longest), np.empty((edges, 3))),
+            np.empty((longest, len(kernels.SLOTS))),
+            *(y, tipping),
+        )
+        return y, tipping
