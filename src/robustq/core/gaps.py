@@ -83,4 +83,4 @@ class Gaps(Straight):
             np.empty((longest, len(kernels.SLOTS))),
             *(y, tipping),
         )
-        return y, tipping
+        return self.forget_unclear(perturbed, y), tipping

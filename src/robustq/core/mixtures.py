@@ -26,6 +26,7 @@ __all__ = ["NEAR", "MixtureTables", "Mixtures", "Straight"]
 # Classes whose difference is, relative to their sum, below this share of the number of factors
 # are told apart in exact arithmetic.
 NEAR = 2e-7
+FAR = 0.9
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,6 +107,16 @@ class Straight:
     def _find(self, perturbed: Perturbed) -> BallTables | None:
         return self.kept.find(perturbed.key, lambda: _make_tables(perturbed, self.tables))
 
+    def forget_unclear(self, perturbed: Perturbed, y: Floats) -> Floats:
+        """Return y without what lies so near to its end that x = y / (1 − y · scale) loses digits.
+
+        Sizes that do not go by rows are y itself, or its square.
+        """
+        scale = self.made(perturbed).scale
+        if scale == 0.0 or perturbed.sizes != "rows":
+            return y
+        return np.where((y * scale > FAR) & np.isfinite(y), np.nan, y)
+
     def size_of(self, perturbed: Perturbed, y: Floats) -> Floats:
         """Return the sizes that belong to y."""
         made = self.made(perturbed)
@@ -153,7 +164,7 @@ class Mixtures(Straight):
             np.empty((len(kernels.TERMS), trees)),
             *(y, tipping),
         )
-        return y, tipping
+        return self.forget_unclear(perturbed, y), tipping
 
 
 def _make_tables(perturbed: Perturbed, tables: MixtureTables) -> BallTables | None:
