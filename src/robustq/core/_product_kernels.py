@@ -119,12 +119,23 @@ def locate(codes, offsets, alone, classes, cells):
             cells[row, feature] = offsets[feature] + code * classes if free else -1
 
 
-@kernel(types.void(float_matrix, int_vector_out, int_vector_out, float_vector_out))
-def rank(joint, prediction, runner_up, probability):
-    """Write the best two classes of each row, and the probability of the best."""
+@kernel(
+    types.void(
+        *(float_matrix, int_vector_out, int_vector_out, float_vector_out),
+        *(float_vector_out, float_vector_out),
+    )
+)
+def rank(joint, prediction, runner_up, probability, top, lead):
+    """Write the best two classes of each row, the probability of the best and its logarithm.
+
+    And by how much that is ahead; infinity if there is only one class.
+    """
     for row in range(joint.shape[0]):
-        prediction[row], runner_up[row] = _best_two(joint[row])
-        probability[row] = _share(joint[row], prediction[row])
+        best, second = _best_two(joint[row])
+        prediction[row], runner_up[row] = best, second
+        probability[row] = _share(joint[row], best)
+        top[row] = joint[row, best]
+        lead[row] = joint[row, best] - joint[row, second] if second >= 0 else math.inf
 
 
 @kernel(

@@ -16,7 +16,6 @@ from robustq.tables import find_distinct
 from . import atoms
 from .circuits import Circuits, can_solve
 from .neighbourhoods import OnAtoms
-from .quantified import Quantified
 from .recursion import Contest, take_rows
 from .rivals import find_first_flips, list_rivals
 from .ties import rank_exactly
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
 
     from .evidence import Evidence, Model
     from .neighbourhoods import Bound, Perturbed
+    from .quantified import Quantified
 
 __all__ = ["Reading", "Shape", "find_maximal", "predict", "quantify"]
 
@@ -67,14 +67,8 @@ def predict(model: Model, rows: Rows) -> Indices:
     A row of probability 0 under every class gets the most frequent one.
     """
     joint = model.log_joint(rows)
-    found = Quantified.rank(joint, 0)
-    rank_exactly(model, rows, joint, found, all_close=False)
-    return np.where(_is_impossible(joint, found), model.by_frequency[0], found.prediction)
-
-
-def _is_impossible(joint: Floats, found: Quantified) -> Bools:
-    """Tell which rows have probability 0 under every class."""
-    return np.isneginf(joint[np.arange(len(joint)), found.prediction])
+    found, _, impossible = rank_exactly(model, rows, joint, all_close=False)
+    return np.where(impossible, model.by_frequency[0], found.prediction)
 
 
 def quantify(
@@ -91,9 +85,9 @@ def quantify(
         Whether to use the general path also where there is a kernel.
     """
     firsts, twins = find_distinct(rows.bits)
-    if len(firsts) < len(rows):
-        return quantify(model, rows[firsts], neighbourhoods, general=general).take(twins)
-    return _Work(model, rows, general=general).quantify(neighbourhoods)
+    if len(firsts) == len(rows):
+        return _Work(model, rows, general=general).quantify(neighbourhoods)
+    return _Work(model, rows[firsts], general=general).quantify(neighbourhoods).take(twins)
 
 
 def find_maximal(model: Model, rows: Rows, neighbourhood: Bound, delta: Floats) -> Bools:
@@ -108,9 +102,7 @@ class _Work:
         self.model, self.rows, self.general = model, rows, general
         self.reading = model.read(rows)
         self.joint = self.reading.joint
-        self.found = Quantified.rank(self.joint, 0)
-        self.leads = rank_exactly(model, rows, self.joint, self.found)
-        self.impossible = _is_impossible(self.joint, self.found)
+        self.found, self.leads, self.impossible = rank_exactly(model, rows, self.joint)
 
     def quantify(self, neighbourhoods: Sequence[Bound]) -> Quantified:
         found = self.found.widen(len(neighbourhoods))
@@ -179,8 +171,11 @@ class _Work:
         for where, shape in self.reading.shapes:
             if self.general or not shape.fits(perturbed):
                 continue
-            x, rival = shape.solve(perturbed, self.found.take(where))
+            found = self.found if len(where) == rows else self.found.take(where)
+            x, rival = shape.solve(perturbed, found)
             sure = ~np.isnan(x)
+            if sure.all() and len(where) == rows:
+                return shape.size_of(perturbed, x), rival
             done = where[sure]
             robustness[done], tipping[done] = shape.size_of(perturbed, x[sure]), rival[sure]
             waiting[done] = False

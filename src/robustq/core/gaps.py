@@ -46,15 +46,21 @@ class Reached(NamedTuple):
     @classmethod
     def empty(cls, trees: int, rows: int, room: int) -> Reached:
         """Return arrays to be filled, with room for so many entries."""
-        starts = [np.empty(trees * rows + 1, dtype=np.int64) for _ in range(2)]
-        codes = [np.empty(size, dtype=np.int32) for size in (room, room, room, 3 * room)]
-        return cls(*starts, *codes[:2], np.empty(room), *codes[2:])
+        starts, chain_starts = np.empty((2, trees * rows + 1), dtype=np.int64)
+        what, lengths, scale = np.empty((3, room), dtype=np.int32)
+        chain = np.empty(3 * room, dtype=np.int32)
+        return cls(starts, chain_starts, what, lengths, np.empty(room), scale, chain)
 
     def trim(self) -> Reached:
         """Return a copy without the room that was not needed."""
         entries, edges = self.starts[-1], self.chain_starts[-1]
-        filled = (array[:entries].copy() for array in self[2:6])
-        return Reached(*self[:2], *filled, self.chain[:edges].copy())
+        return self._replace(
+            what=self.what[:entries].copy(),
+            lengths=self.lengths[:entries].copy(),
+            mass=self.mass[:entries].copy(),
+            scale=self.scale[:entries].copy(),
+            chain=self.chain[:edges].copy(),
+        )
 
 
 @dataclass(frozen=True, eq=False)

@@ -45,13 +45,19 @@ class Quantified:
         )
 
     @classmethod
-    def rank(cls, joint: Floats, balls: int) -> Quantified:
-        """Return the best two classes of each row and the probability of the best; no more yet."""
+    def rank(cls, joint: Floats) -> tuple[Quantified, Floats, Floats]:
+        """Return the best two classes of each row and the probability of the best; no more yet.
+
+        Also log p(ĉ, f), and by how much it is ahead.
+        """
         from . import _product_kernels  # noqa: PLC0415 (numba is imported when it is needed)
 
-        found = cls.empty(balls, len(joint))
-        _product_kernels.rank(joint, found.prediction, found.runner_up, found.probability)
-        return found
+        found = cls.empty(0, len(joint))
+        top, lead = np.empty(len(joint)), np.empty(len(joint))
+        _product_kernels.rank(
+            joint, found.prediction, found.runner_up, found.probability, top, lead
+        )
+        return found, top, lead
 
     def widen(self, balls: int) -> Quantified:
         """Return the same predictions, with room for so many balls."""

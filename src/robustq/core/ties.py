@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from .quantified import Quantified
+
 if TYPE_CHECKING:
     from robustq.arrays import Bools, Floats, Indices
     from robustq.tables import Rows
 
     from .evidence import Evidence, Model
-    from .quantified import Quantified
 
 __all__ = ["Leads", "rank_exactly"]
 
@@ -71,9 +72,11 @@ class Leads:
 
 
 def rank_exactly(
-    model: Model, rows: Rows, joint: Floats, found: Quantified, *, all_close: bool = True
-) -> Leads:
-    """Put the class first that really is the most probable, the first one if several are.
+    model: Model, rows: Rows, joint: Floats, *, all_close: bool = True
+) -> tuple[Quantified, Leads, Bools]:
+    """Return the class that really is the most probable, the first one if several are.
+
+    Also by how much it is ahead of others that are close, and which rows are impossible.
 
     Parameters
     ----------
@@ -81,20 +84,19 @@ def rank_exactly(
     rows : Rows
     joint : ndarray of shape (rows, classes)
         log p(c, f)
-    found : Quantified
-        The best two classes of each row; mended.
     all_close : bool
         Whether leads are wanted wherever rounding would show in a robustness; else who is first.
     """
-    classes, every = joint.shape[1], np.arange(len(rows))
-    best = joint[every, found.prediction]
+    found, best, ahead = Quantified.rank(joint)
+    classes, impossible = joint.shape[1], np.isneginf(best)
     size = rows.codes.shape[1] + model.depth + 1.0
-    most = np.full(len(rows), NEAR * size) if all_close else ROUNDING * (size + np.abs(best))
-    with np.errstate(invalid="ignore"):
-        # Rows of probability 0 are none of ours: there everything ties.
-        near = np.flatnonzero((best - joint[every, found.runner_up] <= most) & np.isfinite(best))
-    if classes == 1 or not len(near):
-        return Leads.none(len(rows), classes)
+    most = NEAR * size if all_close else ROUNDING * (size + np.abs(best))
+    # Rows of probability 0 are none of ours: there everything ties.
+    near = np.flatnonzero(ahead <= most)
+    near = near[~impossible[near]]
+    if not len(near):
+        return found, Leads.none(len(rows), classes), impossible
+    most = np.broadcast_to(most, len(rows))
     wanted = best[near, None] - joint[near] <= most[near, None]
     prediction = found.prediction[near]
     wanted[np.arange(len(near)), prediction] = False
@@ -108,7 +110,7 @@ def rank_exactly(
     found.prediction[near] = prediction
     close = np.full(len(rows), -1, dtype=np.int64)
     close[near] = np.arange(len(near))
-    return Leads(close, lead, place, wanted)
+    return found, Leads(close, lead, place, wanted), impossible
 
 
 @dataclass
