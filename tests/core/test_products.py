@@ -98,7 +98,7 @@ def test_extreme_probabilities_stay_exact(name):
 def test_both_paths_agree(name, zeros, features):
     rng = np.random.default_rng(24)
     ball = get(name)
-    for _ in range(6):
+    for _ in range(2 if features == 40 else 6):  # what the general path takes grows with them
         model = random_model(rng, features=features, zeros=zeros)
         codes = random_codes(rng, model, rows=40, missing=0.1)
         fast, general = quantify(model, codes, [ball]), quantify(model, codes, [ball], general=True)
