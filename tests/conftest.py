@@ -44,6 +44,7 @@ SLOW_NAMES = (
     "test_the_flip_is_where_a_grid_of_perturbed_models_finds_it",
     "test_the_hellinger_*",
     "test_the_minimiser_lies_in_the_ball_and_attains_the_value",
+    "test_zeros_and_locals_without_rows_are_exact",
 )
 
 # What a slow test reaches is reached by quick ones too, and tracing the exact arithmetic that it
