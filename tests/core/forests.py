@@ -6,9 +6,9 @@ every node, and computes with 60 digits.
 
 from typing import Any
 
-import mpmath
 import numpy as np
 
+from tests.arithmetic import mpf, truncated_normal
 from tests.perturbations.exact import EXACT
 
 FAST = ("epsilon", "tv", "chi2", "pari_mutuel")
@@ -144,30 +144,19 @@ def joint(document, row, c):
 def mass(nodes, index, row, c):
     node = nodes[index]
     if "feature" not in node:
-        return mpmath.mpf(node["class_probs"][c]) * likelihood(node, row)
-    left, right = (mpmath.mpf(w) for w in node["weights"])
+        return mpf(node["class_probs"][c]) * likelihood(node, row)
+    left, right = (mpf(w) for w in node["weights"])
     return left * mass(nodes, node["left"], row, c) + right * mass(nodes, node["right"], row, c)
 
 
 def likelihood(leaf, row):
-    product = mpmath.mpf(1)
+    product = mpf(1)
     for probs, value in zip(leaf["feature_probs"], row, strict=True):
         if value is not None:
             product *= (
-                density(probs, value) if isinstance(probs, dict) else mpmath.mpf(probs[value])
+                truncated_normal(probs, value) if isinstance(probs, dict) else mpf(probs[value])
             )
     return product
-
-
-def density(normal, x):
-    """Return a truncated normal density; a cell does not contain its lower end."""
-    low = -mpmath.inf if normal["low"] is None else mpmath.mpf(normal["low"])
-    high = mpmath.inf if normal["high"] is None else mpmath.mpf(normal["high"])
-    if not low < x <= high:
-        return mpmath.mpf(0)
-    mean, sd = mpmath.mpf(normal["mean"]), mpmath.mpf(normal["sd"])
-    inside = mpmath.ncdf((high - mean) / sd) - mpmath.ncdf((low - mean) / sd)
-    return mpmath.npdf(x, mean, sd) / inside
 
 
 class Literal:
@@ -180,20 +169,20 @@ class Literal:
         """Return V of a leaf, or weights and children; what is 0 throughout is 0 in any ball."""
         node = nodes[index]
         if "feature" not in node:
-            gap = mpmath.mpf(node["class_probs"][best]) - mpmath.mpf(node["class_probs"][rival])
-            return gap * likelihood(node, row) if gap else mpmath.mpf(0)
+            gap = mpf(node["class_probs"][best]) - mpf(node["class_probs"][rival])
+            return gap * likelihood(node, row) if gap else mpf(0)
         children = [self.prune(nodes, node[side], row, best, rival) for side in ("left", "right")]
-        if all(isinstance(child, mpmath.mpf) and child == 0 for child in children):
-            return mpmath.mpf(0)
+        if all(isinstance(child, mpf) and child == 0 for child in children):
+            return mpf(0)
         # Two floats sum to 1 but for their last digit, and that would count as a perturbation.
-        weights = [mpmath.mpf(w) for w in node["weights"]]
+        weights = [mpf(w) for w in node["weights"]]
         return [w / sum(weights) for w in weights], children
 
     def margin(self, name, delta):
-        return sum(self.value(tree, name, mpmath.mpf(delta)) for tree in self.trees)
+        return sum(self.value(tree, name, mpf(delta)) for tree in self.trees)
 
     def value(self, node, name, delta):
-        if isinstance(node, mpmath.mpf):
+        if isinstance(node, mpf):
             return node
         weights, children = node
         values = [self.value(child, name, delta) for child in children]

@@ -1,8 +1,8 @@
 """Random naive Bayes models, and their robustness in 60-digit arithmetic."""
 
+import math
 from functools import cache
 
-import mpmath
 import numpy as np
 
 from robustq.core import engine
@@ -11,6 +11,7 @@ from robustq.core.recursion import Contest
 from robustq.families.naive_bayes import NaiveBayes
 from robustq.learning.counts import Layout
 from robustq.tables import Rows
+from tests.arithmetic import digits_now, inf, log, mpf, sqrt
 from tests.perturbations.exact import EXACT
 
 FAST = ("epsilon", "tv", "chi2", "pari_mutuel")
@@ -78,50 +79,48 @@ def exact_robustness(name, model, codes):
 
     The prediction is the first class with the largest p(c, f) in exact arithmetic.
     """
-    prior = [mpmath.mpf(p) for p in model.class_probs.tolist()]
+    prior = [mpf(p) for p in model.class_probs.tolist()]
     prior = [p / sum(prior) for p in prior]
-    local = [
-        [mpmath.mpf(p) for p in local_probabilities(model, codes, c)] for c in range(len(prior))
-    ]
-    joint = [p * mpmath.fprod(ps) for p, ps in zip(prior, local, strict=True)]
+    local = [[mpf(p) for p in local_probabilities(model, codes, c)] for c in range(len(prior))]
+    joint = [p * math.prod(ps) for p, ps in zip(prior, local, strict=True)]
     best = joint.index(max(joint))
     roots = [
         exact_root(name, prior, best, c, local[best], local[c], joint)
         for c in range(len(prior))
         if c != best
     ]
-    return best, min(roots, default=mpmath.inf)
+    return best, min(roots, default=inf)
 
 
 def exact_root(name, prior, best, rival, mine, theirs, joint):
     if joint[best] <= joint[rival]:
-        return mpmath.mpf(0)
+        return mpf(0)
 
     @cache
     def robust(delta):
-        alpha = mpmath.fprod(lower(name, p, delta) for p in mine)
-        beta = mpmath.fprod(upper(name, p, delta) for p in theirs)
-        f = [mpmath.mpf(0)] * len(prior)
+        alpha = math.prod(lower(name, p, delta) for p in mine)
+        beta = math.prod(upper(name, p, delta) for p in theirs)
+        f = [mpf(0)] * len(prior)
         f[best], f[rival] = alpha, -beta
         return EXACT[name](prior, f, delta) > 0
 
-    end = mpmath.mpf(1) if name in ("epsilon", "tv", "odds_ratio") else mpmath.mpf(2) ** 60
+    end = mpf(1) if name in ("epsilon", "tv", "odds_ratio") else mpf(2) ** 60
     if name == "odds_ratio":
-        end -= mpmath.mpf(10) ** -(mpmath.mp.dps - 5)
+        end -= mpf(10) ** -(digits_now() - 5)
     if robust(end):
-        return mpmath.inf
-    low, high = mpmath.mpf(-1100), mpmath.log(end, 2)
+        return inf
+    low, high = mpf(-1100), log(end) / log(mpf(2))
     for _ in range(60):
         middle = (low + high) / 2
-        low, high = (middle, high) if robust(mpmath.mpf(2) ** middle) else (low, middle)
-    return mpmath.mpf(2) ** high
+        low, high = (middle, high) if robust(mpf(2) ** middle) else (low, middle)
+    return mpf(2) ** high
 
 
 def lower(name, p, delta):
     return {
         "epsilon": lambda: (1 - delta) * p,
         "tv": lambda: max(0, p - delta),
-        "chi2": lambda: max(0, p - mpmath.sqrt(delta * p * (1 - p))),
+        "chi2": lambda: max(0, p - sqrt(delta * p * (1 - p))),
         "pari_mutuel": lambda: max(0, (1 + delta) * p - delta),
         "odds_ratio": lambda: (1 - delta) * p / (1 - delta * p),
     }[name]()
@@ -131,7 +130,7 @@ def upper(name, p, delta):
     return {
         "epsilon": lambda: (1 - delta) * p + delta,
         "tv": lambda: min(1, p + delta),
-        "chi2": lambda: min(1, p + mpmath.sqrt(delta * p * (1 - p))),
+        "chi2": lambda: min(1, p + sqrt(delta * p * (1 - p))),
         "pari_mutuel": lambda: min(1, (1 + delta) * p),
         "odds_ratio": lambda: p / (1 - delta * (1 - p)),
     }[name]()

@@ -13,12 +13,22 @@ it, with lower expectations by the definitions of the balls, and its root is sea
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from fractions import Fraction
 from functools import cached_property
 from typing import Any, NamedTuple
 
-import mpmath
-from mpmath import mpf
+from tests.arithmetic import (
+    digits_now,
+    exp,
+    inf,
+    log,
+    log1p,
+    log10,
+    mpf,
+    mpq,
+    precision,
+    sqrt,
+    truncated_normal,
+)
 
 BALLS = ("epsilon", "tv", "chi2", "pari_mutuel", "odds_ratio", "kl")
 CLOSED = ("epsilon", "tv")  # sizes from 0 to 1, both included
@@ -133,7 +143,7 @@ def minimise_chi2(q, f, size):
         variance = sum(q[i] * (f[i] - mean) ** 2 for i in level) / mass
         excess = size.delta * mass - removed  # = mass (1+δ) − 1
         if excess * (v - mean) ** 2 < variance:
-            slope = mpmath.sqrt(max(excess, 0) / variance)
+            slope = sqrt(max(excess, 0) / variance)
             moved = [mpf(0)] * len(q)
             for i in level:
                 moved[i] = q[i] / mass * (1 - slope * (f[i] - mean))
@@ -151,9 +161,9 @@ def minimise_kl(q, f, size):
     if span == 0:
         return list(q)
     # What is left of a small size after a subtraction must have its digits, and so must the sum.
-    digits, lost = mpmath.mp.dps, max(0, -int(mpmath.log10(size.delta)))
+    digits, lost = digits_now(), max(0, -int(log10(size.delta)))
     moved = [mpf(0)] * len(q)
-    with mpmath.extradps(lost + 10):
+    with precision(digits + lost + 10):
         total = sum(q[i] for i in support)
         u = [(f[i] - low) / span for i in support]
         tilted = tilt([q[i] / total for i in support], u, size.delta, digits)
@@ -169,22 +179,22 @@ def tilt(q, u, delta, digits):
     the divergence within its limit, which is nearly straight.
     """
     at_lowest = sum(p for p, v in zip(q, u, strict=True) if v == 0)
-    limit = -mpmath.log(at_lowest)
+    limit = -log(at_lowest)
     if delta >= limit:
         return [p / at_lowest if v == 0 else mpf(0) for p, v in zip(q, u, strict=True)]
     mean = dot(q, u)
     spread = sum(p * (v - mean) ** 2 for p, v in zip(q, u, strict=True))
     left, right = None, None
-    s = mpmath.log(2 * delta / spread) / 2
-    wanted = mpmath.log(delta / (limit - delta))
+    s = log(2 * delta / spread) / 2
+    wanted = log(delta / (limit - delta))
     done = mpf(10) ** (-digits * 2 // 3)
     while True:
-        t = mpmath.exp(s)
-        weights = [p * mpmath.exp(-t * v) for p, v in zip(q, u, strict=True)]
+        t = exp(s)
+        weights = [p * exp(-t * v) for p, v in zip(q, u, strict=True)]
         total = sum(weights)
         tilted = [w / total for w in weights]
         mean = dot(tilted, u)
-        divergence = -t * mean - mpmath.log(total)
+        divergence = -t * mean - log(total)
         left, right = (s, right) if divergence < delta else (left, s)
         if right is not None and left is not None and right - left < done**2:
             return tilted
@@ -192,11 +202,11 @@ def tilt(q, u, delta, digits):
         step = None
         if divergence > 0 and room > 0:
             slope = t * t * sum(p * (v - mean) ** 2 for p, v in zip(tilted, u, strict=True))
-            step = (mpmath.log(divergence / room) - wanted) / (slope * (1 / divergence + 1 / room))
+            step = (log(divergence / room) - wanted) / (slope * (1 / divergence + 1 / room))
             if abs(step) < done:
                 # Newton's method doubles the digits: this step is the last that can be seen.
-                t *= mpmath.exp(-step)
-                weights = [p * mpmath.exp(-t * v) for p, v in zip(q, u, strict=True)]
+                t *= exp(-step)
+                weights = [p * exp(-t * v) for p, v in zip(q, u, strict=True)]
                 return [w / sum(weights) for w in weights]
         s = guard(s, step, left, right)
 
@@ -232,7 +242,7 @@ def dot(q, f):
 class Local:
     """A local mass function: what it is a part of, the feature it speaks of, the rows behind it."""
 
-    probs: tuple[Fraction, ...]
+    probs: tuple[mpq, ...]
     part: str
     feature: str | None = None
     rows: float | None = None
@@ -250,7 +260,7 @@ class FeatureLeaf:
 class Constant:
     """A density, which nothing moves; or 0, where the row does not lead."""
 
-    number: Fraction
+    number: mpq
 
 
 @dataclass(frozen=True, eq=False)
@@ -282,7 +292,7 @@ class Sum:
     local: Local
 
 
-NOTHING = Constant(Fraction(0))
+NOTHING = Constant(mpq(0))
 
 
 def speaks_of_class(node):
@@ -304,7 +314,7 @@ def expand(document, row):
     if document["kind"] == "naive_bayes":
         return _expand_naive_bayes(document, row)
     trees = tuple(_Expansion(document, tree["nodes"], row).root() for tree in document["trees"])
-    uniform = Local((Fraction(1, len(trees)),) * len(trees), "root")
+    uniform = Local((mpq(1, len(trees)),) * len(trees), "root")
     return Sum(trees, uniform)
 
 
@@ -374,7 +384,8 @@ class _Expansion:
             if value is None:
                 continue
             if isinstance(probs, dict):
-                made.append(Constant(density(probs, value)))
+                with precision(DIGITS[0]):
+                    made.append(Constant(mpq(truncated_normal(probs, value))))
                 continue
             # What the cell does not allow is no outcome.
             own = _exact([probs[code] for code in cell[i]])
@@ -383,29 +394,8 @@ class _Expansion:
         return Product(tuple(made))
 
 
-def density(normal, x):
-    """Return a truncated normal density (a cell does not contain its lower end)."""
-    low = -mpmath.inf if normal["low"] is None else mpf(normal["low"])
-    high = mpmath.inf if normal["high"] is None else mpf(normal["high"])
-    if not low < x <= high:
-        return Fraction(0)
-    with mpmath.workdps(DIGITS[0]):
-        mean, sd = mpf(normal["mean"]), mpf(normal["sd"])
-        inside = mpmath.ncdf((high - mean) / sd) - mpmath.ncdf((low - mean) / sd)
-        return _fraction(mpmath.npdf(x, mean, sd) / inside)
-
-
 def _exact(probs):
-    return tuple(Fraction(p) for p in probs)
-
-
-def _fraction(x):
-    sign, mantissa, exponent, _ = x._mpf_
-    return Fraction((-1) ** sign * mantissa) * Fraction(2) ** exponent
-
-
-def _mpf(fraction):
-    return mpf(fraction.numerator) / fraction.denominator
+    return tuple(map(mpq, probs))
 
 
 # The lower value
@@ -472,7 +462,7 @@ class Evaluation:
     bounds: dict = field(default_factory=dict)
 
     def number(self, fraction):
-        return fraction if self.exact else _mpf(fraction)
+        return fraction if self.exact else mpf(fraction)
 
     def minimising(self, local, values):
         q = [self.number(p) for p in local.probs]
@@ -493,7 +483,7 @@ class Evaluation:
             return self._bound_of_value(node, sign)
         below = [self.bound(child, sign) for child in node.children if not speaks_of_class(child)]
         if isinstance(node, Product):
-            made = self.number(Fraction(1))
+            made = self.number(mpq(1))
             for part in below:
                 made *= part
             return made
@@ -504,7 +494,7 @@ class Evaluation:
         size = self.neighbourhood.size(node.local, self.point)
         if size == STILL:
             return q
-        one = self.number(Fraction(1))
+        one = self.number(mpq(1))
         if size != END and self.neighbourhood.ball == "pari_mutuel" and sign > 0:
             # As a lower expectation, digits of a small probability would be lost.
             return max(mpf(0), q - size.delta * (1 - q))
@@ -513,12 +503,12 @@ class Evaluation:
     def value(self, node, best, rival):
         """Return V of a node that speaks of the class, and the size of what it is a sum of."""
         if isinstance(node, Constant):
-            return self.number(Fraction(0)), self.number(Fraction(0))
+            return self.number(mpq(0)), self.number(mpq(0))
         if isinstance(node, Indicator):
-            gap = self.number(Fraction((node.label == best) - (node.label == rival)))
+            gap = self.number(mpq((node.label == best) - (node.label == rival)))
             return gap, abs(gap)
         if isinstance(node, ClassLeaf):
-            gap = [Fraction((c == best) - (c == rival)) for c in range(len(node.local.probs))]
+            gap = [mpq((c == best) - (c == rival)) for c in range(len(node.local.probs))]
             gap = [self.number(g) for g in gap]
             moved = self.minimising(node.local, gap)
             terms = dot(moved, [abs(g) for g in gap])
@@ -537,7 +527,7 @@ class Evaluation:
     def joint(self, node, c):
         """Return p(c, f), as the model is."""
         if isinstance(node, Indicator):
-            return self.number(Fraction(node.label == c))
+            return self.number(mpq(node.label == c))
         if isinstance(node, ClassLeaf):
             return self.number(node.local.probs[c])
         if isinstance(node, Product) and speaks_of_class(node):
@@ -583,13 +573,13 @@ class Contest:
     def margin(self, best, rival, point):
         """Return R_c(δ), 0 if it is 0: its sign is certain."""
         for digits in DIGITS:
-            with mpmath.workdps(digits):
+            with precision(digits):
                 value, terms = self._evaluate(point, digits).value(self.circuit, best, rival)
                 if terms == 0 or abs(value) > terms * mpf(10) ** (SPARE - digits):
                     return value
             if point in (ZERO, JUST_ABOVE):
                 value, _ = self._evaluate(point, None).value(self.circuit, best, rival)
-                return _mpf(value)
+                return mpf(value)
         return mpf(0)
 
     def _evaluate(self, point, digits):
@@ -620,8 +610,8 @@ class Contest:
         if any(self.margin(best, rival, point) <= 0 for point in (ZERO, JUST_ABOVE)):
             return mpf(0)
         if self.margin(best, rival, self.last()) > 0:
-            return mpmath.inf
-        with mpmath.workdps(DIGITS[0]):
+            return inf
+        with precision(DIGITS[0]):
             return self._search(lambda x: self.margin(best, rival, self.point(x)))
 
     def _root_of_whole(self, best, rival):
@@ -701,7 +691,7 @@ def robustness(document, row, ball, parts=None, sizes="equal"):
     contest = Contest(document, row, ball, parts, sizes)
     best = contest.prediction
     roots = {c: contest.root(best, c) for c in contest.classes if c != best}
-    return best, min(roots.values(), default=mpmath.inf), roots
+    return best, min(roots.values(), default=inf), roots
 
 
 def root_of_whole(ball, a, b):
@@ -710,29 +700,29 @@ def root_of_whole(ball, a, b):
     Parameters
     ----------
     ball : str
-    a, b : Fraction
+    a, b : mpq
         p(ĉ, f) and p(c, f), a > b.
     """
     difference = a - b
     closed = {
         "epsilon": (difference, 1 + difference),
-        "tv": (difference, Fraction(2)),
+        "tv": (difference, mpq(2)),
         "pari_mutuel": (difference, 1 - difference),
         "chi2": (difference**2, a + b - difference**2),
     }
-    with mpmath.workdps(DIGITS[0]):
+    with precision(DIGITS[0]):
         if ball in closed:
             above, below = closed[ball]
-            return _mpf(above / below) if below else mpmath.inf
+            return mpf(above / below) if below else inf
         if ball == "odds_ratio":
-            return _mpf(difference / a) if b else mpmath.inf
+            return mpf(difference / a) if b else inf
         # The nearest mass function that holds both equal is q' ∝ (√(ab), √(ab), rest).
-        roots = mpmath.sqrt(_mpf(a)) + mpmath.sqrt(_mpf(b))
-        lost = (_mpf(difference) / roots) ** 2
-        left = _mpf(1 - a - b) + 2 * mpmath.sqrt(_mpf(a)) * mpmath.sqrt(_mpf(b))
+        roots = sqrt(mpf(a)) + sqrt(mpf(b))
+        lost = (mpf(difference) / roots) ** 2
+        left = mpf(1 - a - b) + 2 * sqrt(mpf(a)) * sqrt(mpf(b))
         if left == 0:
-            return mpmath.inf
-        return -mpmath.log(left) if lost > 0.5 else -mpmath.log1p(-lost)
+            return inf
+        return -log(left) if lost > 0.5 else -log1p(-lost)
 
 
 # What somebody else says
@@ -759,7 +749,7 @@ def disagreement(contest, prediction, robustness, tipping, tolerance=1e-9):
         return f"predicted is {prediction}, and {contest.best} lead"
     if not robustness >= 0:
         return f"a robustness of {robustness}"
-    if (tipping is None) != (robustness == mpmath.inf) or tipping not in (*rivals, None):
+    if (tipping is None) != (robustness == inf) or tipping not in (*rivals, None):
         return f"{tipping} tips at {robustness}"
     if contest.whole:
         return _compare_roots(contest, prediction, robustness, tipping, tolerance)
@@ -781,9 +771,9 @@ def _compare_signs(contest, prediction, robustness, tipping, tolerance):
 
 def _around(contest, robustness, tolerance):
     """Return sizes a little below and a little above, within the domain."""
-    with mpmath.workdps(DIGITS[0]):
+    with precision(DIGITS[0]):
         last = contest.last()
-        if robustness == mpmath.inf:
+        if robustness == inf:
             # Beyond the largest float nothing can be told.
             open_end = not contest.neighbourhood.bounded
             return (Point(delta=mpf(2) ** 1024) if open_end else last), last
@@ -796,9 +786,9 @@ def _around(contest, robustness, tolerance):
 
 def _compare_roots(contest, prediction, robustness, tipping, tolerance):
     roots = {c: contest.root(prediction, c) for c in contest.classes if c != prediction}
-    truth = min(roots.values(), default=mpmath.inf)
+    truth = min(roots.values(), default=inf)
     wrong = f"{robustness} at {tipping} for {roots}"
-    if truth in (0, mpmath.inf) or robustness in (0, mpmath.inf):
+    if truth in (0, inf) or robustness in (0, inf):
         if float(truth) != robustness:
             return wrong
         return wrong if tipping is not None and roots[tipping] != truth else ""

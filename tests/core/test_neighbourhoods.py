@@ -122,7 +122,6 @@ def test_zeros_and_locals_without_rows_are_exact(kind, ball, parts, sizes, missi
         check(document, random_rows(rng, document, 2, missing), ball, parts, sizes)
 
 
-@pytest.mark.slow
 @every_ball
 @every_neighbourhood
 @gaps
@@ -146,7 +145,6 @@ def test_forests_with_numbers_are_exact(ball, parts, missing):
         check(document, rows, ball, parts, "rows")
 
 
-@pytest.mark.slow
 @every_ball
 @every_kind
 @pytest.mark.parametrize("parts", [None, "all", "joint", "posterior"])
@@ -345,7 +343,6 @@ def test_rows_in_any_order_and_any_blocks_give_the_same_bits(kind, ball, ending)
     assert np.array_equal(np.concatenate(parts), plain)
 
 
-@pytest.mark.slow
 @every_kind
 @pytest.mark.parametrize("name", ["epsilon_all", "tv_all_rows", "chi2_all", "odds_ratio_all"])
 def test_many_rows_on_many_threads_give_the_same_bits(kind, name):
@@ -581,7 +578,6 @@ def test_classes_one_last_digit_apart_do_not_tie(ball):
         assert 0.0 < found[0] < 1e-14
 
 
-@pytest.mark.slow
 @every_ball
 @pytest.mark.parametrize("parts", [None, ("features",), "joint", "posterior"])
 def test_five_hundred_times_one_last_digit(ball, parts):

@@ -3,14 +3,12 @@
 import itertools
 import math
 from dataclasses import replace
-from fractions import Fraction
 from typing import Any
 
-import mpmath
 import numpy as np
 import pytest
-from mpmath import mpf
 
+from tests.arithmetic import inf, log, mpf, mpq, precision, sqrt
 from tests.perturbations.exact import EXACT
 
 from .documents import (
@@ -39,7 +37,6 @@ from .oracle import (
     Product,
     Size,
     Sum,
-    _fraction,
     disagreement,
     dot,
     lower_expectation,
@@ -54,7 +51,7 @@ TINY = mpf(10) ** -30
 
 @pytest.fixture(autouse=True)
 def _digits():
-    with mpmath.workdps(60):
+    with precision(60):
         yield
 
 
@@ -103,14 +100,14 @@ def divergence(ball, q, p):
     """Return the smallest δ whose ball holds p, by definition."""
     pairs = [(a, b) for a, b in zip(q, p, strict=True) if a > 0]
     if ball not in CLOSED and any(b > 0 for a, b in zip(q, p, strict=True) if a == 0):
-        return mpmath.inf
+        return inf
     ratios = [b / a for a, b in pairs]
     if ball == "tv":
         return sum(abs(a - b) for a, b in zip(q, p, strict=True)) / 2
     if ball == "chi2":
         return sum((b - a) ** 2 / a for a, b in pairs)
     if ball == "kl":
-        return sum(b * mpmath.log(b / a) for a, b in pairs if b > 0)
+        return sum(b * log(b / a) for a, b in pairs if b > 0)
     return {
         "epsilon": 1 - min(ratios),
         "pari_mutuel": max(ratios) - 1,
@@ -145,12 +142,12 @@ def test_a_mass_function_that_misses_one_keeps_its_total(ball):
 @every_ball
 def test_bounds_of_tiny_probabilities_have_all_their_digits(ball, q):
     """Sizes at which a bound has moved by some tenth, found by definition."""
-    with mpmath.workdps(700):
+    with precision(700):
         q = mpf(q)
         f = [mpf(1), mpf(0)]
         for moved in (q * mpf(0.9), q * mpf(0.25), min(q * mpf(1.5), (1 + q) / 2)):
             delta = divergence(ball, [q, 1 - q], [moved, 1 - moved])
-            with mpmath.workdps(50):
+            with precision(50):
                 size = Size(+delta, 1 - delta)
                 sign = 1 if moved < q else -1
                 document = one_feature(float(q), float(1 - q))
@@ -190,11 +187,11 @@ def one_feature(first, second):
     ],
 )
 def test_the_closed_forms_of_the_joint_are_roots_of_three_atoms(ball, a, b):
-    a, b = Fraction(a), Fraction(b)
+    a, b = mpq(a), mpq(b)
     root = root_of_whole(ball, a, b)
     atoms = [mpf(p.numerator) / p.denominator for p in (a, b, 1 - a - b)]
     f = [mpf(1), mpf(-1), mpf(0)]
-    if root == mpmath.inf:
+    if root == inf:
         assert ball == "odds_ratio"
         assert b == 0
         assert lower_expectation(ball, atoms, f, Size(1 - TINY, TINY)) > 0
@@ -207,8 +204,8 @@ def test_the_closed_forms_of_the_joint_are_roots_of_three_atoms(ball, a, b):
 
 @every_ball
 def test_certainty_is_never_perturbed_away_where_it_must_stay(ball):
-    root = root_of_whole(ball, Fraction(1), Fraction(0))
-    expected = {"epsilon": mpf(1) / 2, "tv": mpf(1) / 2}.get(ball, mpmath.inf)
+    root = root_of_whole(ball, mpq(1), mpq(0))
+    expected = {"epsilon": mpf(1) / 2, "tv": mpf(1) / 2}.get(ball, inf)
     assert root == expected
 
 
@@ -266,7 +263,7 @@ def test_stumps_by_hand():
     assert best == 1
     assert near(root, mpf(1) / 8, mpf(10) ** -15)
     # The cell allows one value of x: its mass function is a point. z has 1/4, the classes 3/4, 1/4.
-    assert robustness(document, [0, None], "tv", ["leaf_features"])[1] == mpmath.inf
+    assert robustness(document, [0, None], "tv", ["leaf_features"])[1] == inf
     assert near(
         robustness(document, [0, 0], "tv", ["leaf_features"])[1], mpf(1) / 4, mpf(10) ** -15
     )
@@ -274,7 +271,7 @@ def test_stumps_by_hand():
     assert near(robustness(document, [0, 1], "tv", ["feature:z"])[1], mpf(3) / 4, mpf(10) ** -15)
     assert near(robustness(document, [0, 1], "tv", ["feature:x"])[1], mpf(3) / 8, mpf(10) ** -15)
     # Of one tree there is no other.
-    assert robustness(document, [0, 1], "tv", ["root"])[1] == mpmath.inf
+    assert robustness(document, [0, 1], "tv", ["root"])[1] == inf
 
 
 def test_two_trees_by_hand():
@@ -287,7 +284,7 @@ def test_two_trees_by_hand():
     # ε: (1−δ)/8 = (1−δ)/16 + δ/8.
     assert near(robustness(document, [0, None], "epsilon", ["root"])[1], mpf(1) / 3, mpf(10) ** -15)
     # Weights and leaf classes: (1/2 − δ)(1/2 − 2δ) = (1/2 + 2δ)/4.
-    expected = (2 - mpmath.sqrt(3)) / 4
+    expected = (2 - sqrt(3)) / 4
     parts = ["weights", "leaf_classes"]
     got = robustness(document, [0, None], "tv", parts)[1]
     assert near(got, expected, mpf(10) ** -15)
@@ -297,7 +294,7 @@ def test_two_trees_by_hand():
     ("ball", "expected"),
     [
         ("tv", 0.25 * 40),
-        ("epsilon", mpmath.inf),
+        ("epsilon", inf),
         ("chi2", 40 / mpf(3)),
         ("pari_mutuel", 40 / mpf(3)),
     ],
@@ -315,7 +312,7 @@ def test_no_rows_flip_at_once_without_a_tie(ball):
     assert robustness(document, [0, 0], ball, "all", "rows")[1] == 0
     assert robustness(document, [0, 0], ball, ["leaf_classes"], "rows")[1] == 0
     # x is known to the leaf, so nothing hangs on its mass functions.
-    assert robustness(document, [0, None], ball, ["leaf_features"], "rows")[1] == mpmath.inf
+    assert robustness(document, [0, None], ball, ["leaf_features"], "rows")[1] == inf
     assert robustness(document, [0, 0], ball, None, "rows")[1] > 0
     assert robustness(document, [1, 0], ball, "all", "rows")[1] > 0
 
@@ -327,7 +324,7 @@ def test_what_was_not_counted_stays(ball):
     row = random_rows(rng, document, 1)[0]
     whole = robustness(document, row, ball, "all", "rows")
     assert whole == robustness(document, row, ball, ["features"], "rows")
-    assert robustness(document, row, ball, ["prior"], "rows")[1] == mpmath.inf
+    assert robustness(document, row, ball, ["prior"], "rows")[1] == inf
 
 
 def test_near_and_far_sizes_are_found():
@@ -341,10 +338,10 @@ def test_near_and_far_sizes_are_found():
     document = one_feature(0.5, 0.5)
     document["feature_probs"][0][1] = [1e-100, 1.0]
     root = robustness(document, [0], "odds_ratio", ["features"])[1]
-    assert root < mpmath.inf
+    assert root < inf
     assert float(root) == 1.0
     document["feature_probs"][0][1] = [0.0, 1.0]
-    assert robustness(document, [0], "odds_ratio", ["features"])[1] == mpmath.inf
+    assert robustness(document, [0], "odds_ratio", ["features"])[1] == inf
 
 
 # Laws
@@ -391,8 +388,8 @@ def test_equal_rows_rescale_equal_sizes(kind, ball):
     rows = robustness(document, row, ball, parts, "rows")[2]
     local = LOCAL.get(ball, lambda delta, n: delta / n)
     for c, root in plain.items():
-        if rows[c] == mpmath.inf:
-            assert root == mpmath.inf or (ball == "epsilon" and root == 1)
+        if rows[c] == inf:
+            assert root == inf or (ball == "epsilon" and root == 1)
         else:
             assert near(local(rows[c], 25), root, mpf(10) ** -14)
 
@@ -429,7 +426,7 @@ def perturb(here, node, pair, rng=None, sign=1):
         if rng is not None:
             values = [mpf(v) for v in rng.normal(size=len(values)).tolist()]
         moved = here.minimising(local, values)
-        return replace(local, probs=tuple(_fraction(mpf(p)) for p in moved))
+        return replace(local, probs=tuple(mpq(p) for p in moved))
 
     if isinstance(node, (Constant, Indicator)):
         return node
@@ -465,13 +462,13 @@ def test_right_answers_are_accepted_and_wrong_ones_are_not(kind, ball):
         row = random_rows(rng, document, 1)[0]
         best, root, roots = robustness(document, row, ball, parts)
         contest = Contest(document, row, ball, parts)
-        tipping = min(roots, key=roots.get) if root < mpmath.inf else None
+        tipping = min(roots, key=roots.get) if root < inf else None
         assert disagreement(contest, best, float(root), tipping) == ""
         other = next(c for c in roots if c != tipping)
         assert disagreement(contest, other, float(root), tipping)
         assert disagreement(contest, best, 0.0, other)
         assert disagreement(contest, best, math.nan, tipping)
-        if root == mpmath.inf:
+        if root == inf:
             assert disagreement(contest, best, 0.9, other)
             continue
         assert disagreement(contest, best, float(root) * (1 - 1e-8), tipping)
@@ -500,7 +497,7 @@ def test_random_documents_hold_mass_functions(kind):
         assert len(masses) > 3
         for mass in masses:
             assert min(mass) >= 0
-            assert abs(sum(map(Fraction, mass)) - 1) <= (1e-9 if grid is None else 0)
+            assert abs(sum(map(mpq, mass)) - 1) <= (1e-9 if grid is None else 0)
         plain = without_rows(document)
         assert "rows" not in str(plain)
         assert plain["version"] == 1

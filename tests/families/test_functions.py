@@ -1,5 +1,7 @@
 """The questions as functions, also for pipelines."""
 
+import sys
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -100,6 +102,14 @@ def test_an_assessment_becomes_any_frame():
     assert isinstance(frame, pd.DataFrame)
     assert assessment.to_polars().equals(pl.from_pandas(frame))
     assert assessment.to_arrow().to_pandas().equals(frame)
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_a_frame_without_its_library_says_what_to_install(library, monkeypatch):
+    assessment = MODEL.assess(FRAME, ["tv"])
+    monkeypatch.setitem(sys.modules, library, None)
+    with pytest.raises(UnsupportedError, match=f"pip install {library}, or use to_arrow"):
+        getattr(assessment, f"to_{library}")()
 
 
 def test_an_assessment_can_be_read():

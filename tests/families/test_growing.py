@@ -206,6 +206,17 @@ def test_max_features_limits_what_is_tried():
     assert shares[2] < 0.35
 
 
+def test_max_features_may_be_said_by_the_width():
+    rng = np.random.default_rng(68)
+    X = rng.integers(0, 3, size=(200, 17))
+    y = (X[:, :4].sum(axis=1) > 4).astype(int)
+    trees = {
+        most: GenerativeTreeClassifier(max_features=most, random_state=1).fit(X, y).to_dict()
+        for most in ("sqrt", "log2", 4, 5)
+    }
+    assert trees["sqrt"] == trees["log2"] == trees[4] != trees[5]
+
+
 def test_a_bootstrap_sample_keeps_the_classes():
     rng = np.random.default_rng(67)
     codes = np.arange(1000, dtype=np.int32)[:, None]

@@ -645,6 +645,7 @@ def test_the_document_has_the_documented_form():
         ({"feature_probs": []}, "feature_probs has 0 entries for 1 features"),
         ({"feature_probs": [[[0.5, 0.5]]]}, r"feature_probs\[0\] \('sky'\) has shape \(1, 2\)"),
         ({"feature_probs": [[[0.5, float("nan")], [0, 1]]]}, "must hold probabilities"),
+        ({"feature_probs": [[[0.5, 0.5], [1.0]]]}, r"\('sky'\) must be a table of numbers"),
         ({"class_probs": [10**400, 1]}, "class_probs must hold numbers"),
         ({"class_probs": ["0.5", "0.5"]}, "class_probs must hold numbers"),
         ({"features": [{"name": "sky", "edges": [10**400]}]}, "finite numbers that increase"),

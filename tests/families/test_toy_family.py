@@ -63,6 +63,17 @@ def test_it_is_small_and_nothing_else_knows_it():
         assert not [path for path, text in texts.items() if family in text]
 
 
+def test_without_a_row_in_the_table_it_is_not_saved(monkeypatch, tmp_path):
+    model = toy.ToyClassifier(random_state=0).fit([["a"], ["b"], ["b"]], [0, 1, 1])
+    document = model.to_dict()
+    monkeypatch.delitem(table.KINDS, "toy")
+    with pytest.raises(robustq.UnsupportedError, match="ToyClassifier cannot be saved"):
+        model.save(tmp_path / "m")
+    with pytest.raises(robustq.UnsupportedError, match="cannot be made of a document"):
+        toy.ToyClassifier.from_dict(document)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_it_is_fitted_saved_loaded_and_inspected(data):
     text = fit(data, "--model", "groups", "--option", "n_groups=2", "--seed", "3")
     model = robustq.load(data / "m")

@@ -1,8 +1,6 @@
 """Lower expectations and bounds by their formulas, in whatever arithmetic the numbers bring."""
 
-import mpmath
-
-mpmath.mp.dps = 60
+from tests.arithmetic import exp, log, log10, mpf, precision, sqrt
 
 
 def exact_epsilon(q, f, delta):
@@ -46,7 +44,7 @@ def exact_odds_ratio(q, f, delta):
 
 def exact_chi2(q, f, delta):
     """Go down the level sets of f on the support, as in the docstring of ChiSquared."""
-    support = [(mpmath.mpf(v), mpmath.mpf(p)) for v, p in zip(f, q, strict=True) if p > 0]
+    support = [(mpf(v), mpf(p)) for v, p in zip(f, q, strict=True) if p > 0]
     for v in sorted({v for v, _ in support}, reverse=True):
         level = [(w, p) for w, p in support if w <= v]
         mass = sum(p for _, p in level)
@@ -54,7 +52,7 @@ def exact_chi2(q, f, delta):
         variance = sum((w - mean) ** 2 * p for w, p in level) / mass
         excess = mass * (1 + delta) - 1
         if excess * (v - mean) ** 2 < variance:
-            return mean - mpmath.sqrt(variance * max(excess, 0))
+            return mean - sqrt(variance * max(excess, 0))
     return min(v for v, _ in support)
 
 
@@ -64,13 +62,13 @@ def exact_kl(q, f, delta):
     span = max(v for v, p in zip(f, q, strict=True) if p > 0) - low
     if delta == 0 or span == 0:
         return expectation(q, f)
-    digits = 60 + int(2 * max(0, -mpmath.log10(delta)))
-    with mpmath.workdps(digits):
+    digits = 60 + int(2 * max(0, -log10(delta)))
+    with precision(digits):
         support = [((v - low) / span, p, v) for v, p in zip(f, q, strict=True) if p > 0]
-        if delta >= -mpmath.log(sum(p for u, p, _ in support if u == 0)):
+        if delta >= -log(sum(p for u, p, _ in support if u == 0)):
             return low
         t = _exact_tilt(support, delta)
-        weights = [p * mpmath.exp(-t * u) for u, p, _ in support]
+        weights = [p * exp(-t * u) for u, p, _ in support]
         return sum(w * v for w, (_, _, v) in zip(weights, support, strict=True)) / sum(weights)
 
 
@@ -78,21 +76,21 @@ def _exact_tilt(support, delta):
     """Bisect log t until Newton's method in log t can take over."""
 
     def measure(t):
-        weights = [p * mpmath.exp(-t * u) for u, p, _ in support]
+        weights = [p * exp(-t * u) for u, p, _ in support]
         total = sum(weights)
         mean = sum(w * u for w, (u, _, _) in zip(weights, support, strict=True)) / total
         square = sum(w * u * u for w, (u, _, _) in zip(weights, support, strict=True)) / total
-        return -t * mean - mpmath.log(total), t * t * (square - mean * mean)
+        return -t * mean - log(total), t * t * (square - mean * mean)
 
-    left = mpmath.log(8 * delta) / 2 - 1  # the divergence is at most t²/8
-    right = mpmath.log(3000 / min(u for u, _, _ in support if u > 0))
+    left = log(8 * delta) / 2 - 1  # the divergence is at most t²/8
+    right = log(3000 / min(u for u, _, _ in support if u > 0))
     for _ in range(45):
         middle = (left + right) / 2
-        left, right = (middle, right) if measure(mpmath.exp(middle))[0] < delta else (left, middle)
+        left, right = (middle, right) if measure(exp(middle))[0] < delta else (left, middle)
     for _ in range(4):
-        divergence, slope = measure(mpmath.exp(left))
-        left += mpmath.log(delta / divergence) * divergence / slope
-    return mpmath.exp(left)
+        divergence, slope = measure(exp(left))
+        left += log(delta / divergence) * divergence / slope
+    return exp(left)
 
 
 def expectation(q, f):
@@ -108,13 +106,13 @@ EXACT = {
     "kl": exact_kl,
 }
 
-# The bounds as the tables of textbooks have them, for numbers of mpmath; kl has none.
+# The bounds as the tables of textbooks have them, for numbers of many digits; kl has none.
 BOUNDS = {
     "epsilon": lambda q, d: ((1 - d) * q, (1 - d) * q + d),
     "tv": lambda q, d: (max(0, q - d), min(1, q + d)),
     "chi2": lambda q, d: (
-        max(0, q - mpmath.sqrt(d * q * (1 - q))),
-        min(1, q + mpmath.sqrt(d * q * (1 - q))),
+        max(0, q - sqrt(d * q * (1 - q))),
+        min(1, q + sqrt(d * q * (1 - q))),
     ),
     "pari_mutuel": lambda q, d: (max(0, (1 + d) * q - d), min(1, (1 + d) * q)),
     "odds_ratio": lambda q, d: ((1 - d) * q / (1 - d * q), q / (1 - d * (1 - q))),
@@ -124,4 +122,4 @@ BOUNDS = {
 def binary_divergence(x, q):
     """Return KL((x, 1−x)‖(q, 1−q))."""
     terms = ((x, q), (1 - x, 1 - q))
-    return sum(a * mpmath.log(a / b) for a, b in terms if a > 0)
+    return sum(a * log(a / b) for a, b in terms if a > 0)

@@ -2,11 +2,11 @@
 
 import itertools
 
-import mpmath
 import numpy as np
 import pytest
 
 from robustq.perturbations import get
+from tests.arithmetic import mpf, precision
 
 from .cases import BALLS, IDS
 from .exact import BOUNDS, binary_divergence
@@ -83,30 +83,30 @@ def slack(formula, q, delta, which):
 @pytest.mark.parametrize("name", BOUNDS)
 def test_closed_bounds_have_twelve_digits(name):
     ball, formula = get(name), BOUNDS[name]
-    with mpmath.workdps(ENOUGH):
+    with precision(ENOUGH):
         for q, delta in itertools.product(probabilities(20), sizes(ball, 20)):
             got = ball.lower_probability(q, delta), ball.upper_probability(q, delta)
-            exact = mpmath.mpf(float(q)), mpmath.mpf(float(delta))
+            exact = mpf(float(q)), mpf(float(delta))
             for which in (0, 1):
                 wanted = formula(*exact)[which]
                 allowed = DIGITS * wanted + LEAST
                 if ball.domain.end == np.inf:
                     allowed = slack(formula, *exact, which)
-                assert abs(mpmath.mpf(float(got[which])) - wanted) <= allowed, (q, delta, got)
+                assert abs(mpf(float(got[which])) - wanted) <= allowed, (q, delta, got)
 
 
 @pytest.mark.parametrize("name", ["chi2", "pari_mutuel"])
 @pytest.mark.parametrize("q", [1e-12, 1e-6, 1e-3, 0.25])
 def test_bounds_that_nearly_vanish_keep_their_digits(name, q):
-    with mpmath.workdps(ENOUGH):
-        wanted = float(BOUNDS[name](mpmath.mpf(q), mpmath.mpf(q))[0])
+    with precision(ENOUGH):
+        wanted = float(BOUNDS[name](mpf(q), mpf(q))[0])
     assert 0 < wanted < q * 0.75
     assert get(name).lower_probability(q, q) == pytest.approx(wanted, rel=DIGITS, abs=0)
 
 
 def assert_at_divergence(x, q, delta, *, up):
     """Check that the divergence is delta within a relative distance of DIGITS around x."""
-    q, x, delta = (mpmath.mpf(float(number)) for number in (q, x, delta))
+    q, x, delta = (mpf(float(number)) for number in (q, x, delta))
     distance = (DIGITS * x + LEAST) * (1 if up else -1)
     inner, outer = x - distance, x + distance
     context = float(q), float(delta), float(x)
@@ -118,7 +118,7 @@ def assert_at_divergence(x, q, delta, *, up):
 
 def test_kl_bounds_have_twelve_digits():
     ball = get("kl")
-    with mpmath.workdps(ENOUGH):
+    with precision(ENOUGH):
         for q, delta in itertools.product(probabilities(16), sizes(ball, 10)):
             if 0 < delta < 1e4:
                 assert_at_divergence(ball.upper_probability(q, delta), q, delta, up=True)
@@ -128,7 +128,7 @@ def test_kl_bounds_have_twelve_digits():
 def test_kl_bounds_close_to_their_ends_have_twelve_digits():
     # Just before the ball holds all of an outcome the other one goes to 0 steeply.
     ball = get("kl")
-    with mpmath.workdps(ENOUGH):
+    with precision(ENOUGH):
         for q, short in itertools.product(probabilities(12), np.geomspace(1e-15, 0.5, 12)):
             up, down = -np.log(q) * (1 - short), -np.log1p(-q) * (1 - short)
             assert_at_divergence(ball.upper_probability(q, up), q, up, up=True)

@@ -2,11 +2,11 @@
 
 from fractions import Fraction
 
-import mpmath
 import numpy as np
 import pytest
 
 from robustq.perturbations import get
+from tests.arithmetic import mpf
 
 from .cases import BALLS, IDS, divergence, random_pair
 from .exact import EXACT
@@ -30,10 +30,10 @@ def extreme_case(ball, rng):
 
 
 def exact(ball, q, f, delta):
-    to = mpmath.mpf if ball.name in ("chi2", "kl") else Fraction
+    to = mpf if ball.name in ("chi2", "kl") else Fraction
     masses = [Fraction(p) for p in q.tolist()]
     masses = [p / sum(masses) for p in masses]
-    if to is mpmath.mpf:
+    if to is mpf:
         masses = [to(p.numerator) / p.denominator for p in masses]
     return EXACT[ball.name](masses, [to(v) for v in f.tolist()], to(float(delta)))
 

@@ -4,11 +4,11 @@ An error is measured against Σ q′|f| at the minimising q′: where f is zero 
 of the mass, that is as small as the probabilities of the rest.
 """
 
-import mpmath
 import numpy as np
 import pytest
 
 from robustq.perturbations import get
+from tests.arithmetic import mpf, precision
 
 from .cases import BALLS, IDS
 from .exact import EXACT
@@ -25,10 +25,10 @@ EMPTYING = ("tv", "chi2", "pari_mutuel", "kl")
 
 
 def exact(ball, q, f, delta):
-    with mpmath.workdps(ENOUGH):
-        total = sum(mpmath.mpf(float(mass)) for mass in q)
-        masses = [mpmath.mpf(float(mass)) / total for mass in q]
-        return EXACT[ball.name](masses, [mpmath.mpf(float(v)) for v in f], mpmath.mpf(delta))
+    with precision(ENOUGH):
+        total = sum(mpf(float(mass)) for mass in q)
+        masses = [mpf(float(mass)) / total for mass in q]
+        return EXACT[ball.name](masses, [mpf(float(v)) for v in f], mpf(delta))
 
 
 def random_masses(rng, outcomes):
@@ -66,7 +66,7 @@ def allowed_error(ball, q, f, delta):
     scale = DIGITS * float((ball.minimising(q, f, delta) * np.abs(f)).sum())
     if ball.name not in EMPTYING:
         return scale
-    near = [exact(ball, q, f, mpmath.mpf(delta) * factor) for factor in (1 - NEAREST, 1 + NEAREST)]
+    near = [exact(ball, q, f, mpf(delta) * factor) for factor in (1 - NEAREST, 1 + NEAREST)]
     return scale + float(abs(near[0] - near[1]))
 
 
@@ -77,7 +77,7 @@ def test_lower_expectations_of_tiny_masses_have_twelve_digits(ball):
         outcomes = int(rng.integers(2, 6))
         q, f = random_masses(rng, outcomes), random_values(rng, outcomes)
         delta = random_size(ball, rng, q)
-        got = mpmath.mpf(float(ball.lower_expectation(q, f, delta)))
+        got = mpf(float(ball.lower_expectation(q, f, delta)))
         error = float(abs(got - exact(ball, q, f, delta)))
         assert error <= allowed_error(ball, q, f, delta), (q.tolist(), f.tolist(), delta)
 

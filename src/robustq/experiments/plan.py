@@ -5,11 +5,11 @@ from __future__ import annotations
 import hashlib
 import inspect
 import json
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from robustq import __version__, datasets
 from robustq.exceptions import InputError
@@ -23,9 +23,6 @@ from robustq.families.table import RECIPES, find_recipe
 from robustq.indicators.finding import find_indicator, is_imported
 from robustq.rejection.averages import read_grid
 from robustq.rejection.comparison import RATES
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 __all__ = ["INDICATORS", "MODELS", "Piece", "Plan"]
 
@@ -132,10 +129,6 @@ class Plan:
             for model in self.models
             for run in range(self.runs)
         ]
-
-    def narrow(self, data_sets: Sequence[str]) -> Plan:
-        """Return the same plan for fewer data sets."""
-        return replace(self, data_sets=tuple(data_sets))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plan as plain data."""
