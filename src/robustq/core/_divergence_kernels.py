@@ -25,45 +25,52 @@ from ._ball_kernels import move_kl, surprise
 
 __all__ = ["search"]
 
-# What is known of a factor: its probability, its gain, how far it has moved, at which size, and how
-# steeply the divergence grows there.
-P, GAIN, MOVED, SIZE, SLOPE = range(5)
+# What is known of a factor: its probability, its gain, how far it has moved, at which size, how
+# steeply the divergence grows there, and how that bends.
+P, GAIN, MOVED, SIZE, SLOPE, BEND = range(6)
 MAX_STEPS = 60
 ENOUGH = 5e-7  # a step that is smaller, relative, is the last
 TINY = 1e-9  # factors below this are for the recursion
 NEAR = 2e-6  # leads that are smaller, for each factor, are for exact arithmetic
 INNER = 6
+LARGE = 1e100  # products beyond are taken the logarithm of in time
+
+
+@inner
+def _guess(factor, k, size, up, rest):
+    """Return about how far a factor moves, from how far it has moved, or from nothing."""
+    if factor[MOVED, k] > 0.0:
+        more = (size - factor[SIZE, k]) / factor[SLOPE, k]
+        return factor[MOVED, k] + more * (1.0 - 0.5 * more * factor[BEND, k] / factor[SLOPE, k])
+    # Nearly normal, and a little skewed.
+    moved = math.sqrt(2.0 * size * up * rest)
+    return moved + moved * moved * (rest - up) / (6.0 * up * rest)
 
 
 @inner
 def _move(rising, factor, k, delta):
-    """Move a factor up or down to the edge of its ball; return its logarithm and slope in δ."""
+    """Move a factor up or down to the edge of its ball; return it, and the slope of its logarithm.
+
+    The divergence of the size moved is searched for by Halley's steps, of third order.
+    """
     p, size = factor[P, k], delta * factor[GAIN, k]
-    if size <= 0.0:
-        return math.log(p), 0.0
     up, rest = (p, 1.0 - p) if rising else (1.0 - p, p)
-    if rest <= 0.0 or up <= 0.0:
-        return math.log(p), 0.0
-    moved, slope, found = factor[MOVED, k], 0.0, False
-    if moved > 0.0:
-        moved += (size - factor[SIZE, k]) / factor[SLOPE, k]
-    else:
-        # Nearly normal, and a little skewed.
-        moved = math.sqrt(2.0 * size * up * rest)
-        moved += moved * moved * (rest - up) / (6.0 * up * rest)
+    if size <= 0.0 or rest <= 0.0 or up <= 0.0:
+        return p, 0.0
+    moved, slope, bend, found = _guess(factor, k, size, up, rest), 0.0, 0.0, False
     for _ in range(INNER):
         if not 0.0 < moved < 0.9 * rest:
             break
         y, z = moved / up, -moved / rest
         log_y, log_z = math.log1p(y), math.log1p(z)
-        slope = log_y - log_z
+        slope, bend = log_y - log_z, 1.0 / (up + moved) + 1.0 / (rest - moved)
         if y < 0.02 and z > -0.02:
             step = (up * surprise(y) + rest * surprise(z) - size) / slope
         else:
             step = (up * ((1.0 + y) * log_y - y) + rest * ((1.0 + z) * log_z - z) - size) / slope
-        moved -= step
-        # Convergence is quadratic.
-        if abs(step) <= 1e-6 * moved:
+        moved -= step / (1.0 - 0.5 * step * bend / slope)
+        slope -= step * bend
+        if abs(step) <= 1e-5 * moved:
             found = 0.0 < moved < 0.9 * rest
             break
     left = rest - moved
@@ -71,12 +78,14 @@ def _move(rising, factor, k, delta):
         limit = -math.log(p) if rising else -math.log1p(-p)
         moved, left = move_kl(up, rest, limit, size)
         slope = math.log1p(moved / up) - math.log(max(left, 1e-300) / rest)
+        bend = 1.0 / (up + moved) + 1.0 / max(left, 1e-300)
     if left <= 0.0 and not rising:
-        return -math.inf, 0.0
-    factor[MOVED, k], factor[SIZE, k], factor[SLOPE, k] = moved, size, slope
+        return 0.0, 0.0
+    factor[MOVED, k], factor[SIZE, k] = moved, size
+    factor[SLOPE, k], factor[BEND, k] = slope, bend
     value = p + moved if rising else left
     speed = factor[GAIN, k] / (slope * value)
-    return math.log(value), speed if rising else -speed
+    return value, speed if rising else -speed
 
 
 @inner
@@ -118,12 +127,17 @@ def _find_lead(root, prior_a, prior_b):
 def _look(s, a, b, count, prior_a, prior_b, gain):
     """Return by how much ĉ is ahead of where the rival catches up, and the slope in s."""
     delta = s * s
-    height, slope = math.log(prior_a / prior_b), 0.0
+    height, slope, ratio = 0.0, 0.0, prior_a / prior_b
     for k in range(count):
-        log_low, falls = _move(False, a, k, delta)
-        log_high, rises = _move(True, b, k, delta)
-        height += log_low - log_high
+        low, falls = _move(False, a, k, delta)
+        high, rises = _move(True, b, k, delta)
+        if low <= 0.0:
+            return -math.inf, 0.0
+        ratio *= low / high
+        if not 1.0 / LARGE < ratio < LARGE:
+            height, ratio = height + math.log(ratio), 1.0
         slope += falls - rises
+    height += math.log(ratio)
     slope *= 2.0 * s
     if gain == 0.0 or s == 0.0:
         return height, slope
@@ -132,8 +146,11 @@ def _look(s, a, b, count, prior_a, prior_b, gain):
 
 
 @inner
-def _find_root(a, b, count, prior_a, prior_b, gain, below):
-    """Return δ where the rival catches up; infinite if beyond a limit, NaN if hard to tell."""
+def _find_root(a, b, count, prior_a, prior_b, gain, gap, below):
+    """Return δ where the rival catches up; infinite if beyond a limit, NaN if hard to tell.
+
+    The gap is log p(ĉ, f) − log p(c, f).
+    """
     low, high = 0.0, math.sqrt(below)
     if high < math.inf:
         height, _ = _look(high, a, b, count, prior_a, prior_b, gain)
@@ -142,18 +159,16 @@ def _find_root(a, b, count, prior_a, prior_b, gain, below):
         if math.isnan(height):
             return math.nan
     # At 0 bounds move by √(2 δ p (1 − p)).
-    s = 0.0
-    height, _ = _look(s, a, b, count, prior_a, prior_b, gain)
     slope = 0.0
     for k in range(count):
         slope += math.sqrt(2.0 * a[GAIN, k] * (1.0 - a[P, k]) / a[P, k])
         slope += math.sqrt(2.0 * b[GAIN, k] * (1.0 - b[P, k]) / b[P, k])
         a[MOVED, k], b[MOVED, k] = 0.0, 0.0
-    if math.isnan(height) or (slope == 0.0 and gain == 0.0):
+    if slope == 0.0 and gain == 0.0:
         return math.nan
     if gain > 0.0:
         slope += math.sqrt(2.0 * gain * (prior_a + prior_b) / (prior_a * prior_b))
-    s = min(height / slope, 0.5 * high)
+    s = min(gap / slope, 0.5 * high)
     for _ in range(MAX_STEPS):
         height, slope = _look(s, a, b, count, prior_a, prior_b, gain)
         if math.isnan(height):
@@ -206,7 +221,7 @@ def search(
     found, tipping : (rows,), written; NaN where it is hard to tell
     """
     classes, width = len(prior), cells.shape[1]
-    a, b = np.zeros((5, width)), np.zeros((5, width))
+    a, b = np.zeros((6, width)), np.zeros((6, width))
     for row in range(len(cells)):
         best = prediction[row]
         found[row], tipping[row] = math.inf, -1
@@ -224,11 +239,12 @@ def search(
                     for q in (a[P, count], b[P, count]):
                         smallest = min(smallest, q, 1.0 - q if q < 1.0 else 1.0)
                     count += 1
-            near = joint[row, best] - joint[row, rival] < NEAR * (count + 1.0)
+            gap = joint[row, best] - joint[row, rival]
+            near = gap < NEAR * (count + 1.0)
             if near or smallest < TINY or prior[best] > 1.0 - 1e-6 or prior[rival] > 1.0 - 1e-6:
                 found[row], tipping[row] = math.nan, rival
                 break
-            delta = _find_root(a, b, count, prior[best], prior[rival], prior_gain, found[row])
+            delta = _find_root(a, b, count, prior[best], prior[rival], prior_gain, gap, found[row])
             if delta < found[row] or math.isnan(delta):
                 found[row], tipping[row] = delta, rival
             if math.isnan(delta):
