@@ -12,9 +12,11 @@ from numba import types
 from robustq.kernels import (
     code_vector,
     float_matrix,
+    float_matrix_out,
     float_vector,
     float_vector_out,
     inner,
+    int_matrix_out,
     int_vector,
     int_vector_out,
     kernel,
@@ -22,7 +24,6 @@ from robustq.kernels import (
 
 from ._program_kernels import count_siblings, write_program
 from ._value_kernels import evaluate, log_ratio
-from .evidence import SUM
 from .modes import ENDLESS
 from .scale import STEP
 
@@ -37,13 +38,60 @@ LOG_TWO = math.log(2.0)
 byte_vector = types.Array(types.int8, 1, "C", readonly=True)
 bool_vector = types.Array(types.boolean, 1, "C", readonly=True)
 float_cube = types.Array(types.float64, 3, "C", readonly=True)
-evidence = (
-    *(int_vector, byte_vector, code_vector, float_vector, int_vector, code_vector),
-    *(byte_vector, code_vector, float_vector),
+# What rows reach: starts, op, arity, p, extra, slot, part, feature, rows.
+evidence_type = types.Tuple(
+    (
+        *(int_vector, byte_vector, code_vector, float_vector, int_vector, code_vector),
+        *(byte_vector, code_vector, float_vector),
+    )
 )
 # Which parts and features are perturbed, and whether sizes go by rows; then what a ball that is
-# none of the known ones gives to nodes and class leaves.
-chosen = (bool_vector, bool_vector, types.boolean, float_matrix, float_matrix, float_cube)
+# none of the known ones gives to nodes and class leaves, (…, 4), with the class leaves between.
+chosen_type = types.Tuple(
+    (bool_vector, bool_vector, types.boolean, float_matrix, float_matrix, float_cube)
+)
+# For each row, its row in the next two, −1 if no class is close; what p(ĉ, f) is ahead of each
+# class, as v · 2^place, 0 if it is far ahead.
+leads_type = types.Tuple((int_vector, float_matrix, float_matrix))
+# See `circuits.make_room`.
+room_type = types.Tuple(
+    (
+        *(int_matrix_out, int_vector_out, float_vector_out, int_vector_out, float_matrix_out),
+        *(float_vector_out, float_matrix_out, float_matrix_out, int_vector_out),
+        *(float_matrix_out, float_vector_out, int_vector_out, int_vector_out),
+    )
+)
+
+
+@inner
+def _load(mode, row, evidence, chosen, room):
+    """Write the program of a row; return all that is needed to run it."""
+    starts, op, arity, p, extra, slot, part, feature, rows = evidence
+    parts, features, by_rows, forms, class_probs, class_forms = chosen
+    steps, place, mass, siblings, factors, gains, two, stack, nodes, work, result = room[:11]
+    order, small = room[11:]
+    base, last = starts[row], starts[row + 1]
+    count_siblings(base, last, op, arity, nodes, siblings)
+    count = write_program(
+        *(mode, base, last, op, arity, p, extra, part, feature, rows, parts, features),
+        *(by_rows, forms, siblings, steps, mass, place, factors, gains),
+    )
+    return (
+        *(base, count, steps, mass, place, factors, gains, p, extra, slot, forms, class_probs),
+        *(class_forms, stack, nodes, work, order, small, two, result),
+    )
+
+
+@inner
+def _find_lead(mode, row, leads, best, rival, machine):
+    """Return the lead over a rival, its place, and whether it must be compared with changes."""
+    close, lead, place = leads
+    # Where a search begins must not depend on what came before.
+    machine[16][-1], machine[17][-1] = -1, -1
+    if close[row] < 0 or lead[close[row], rival] <= 0.0:
+        return 0.0, 0.0, False
+    ahead, at = lead[close[row], rival], place[close[row], rival]
+    return ahead, at, _look(mode, False, ahead, at, 0.0, best, rival, machine) < NEAR
 
 
 @inner
@@ -147,114 +195,42 @@ def _find_root(
     return 0.5 * (x1 + x2)
 
 
-@inner
-def _make_room(starts, op, arity):
-    """Return how many nodes a row has at the most, and children a sum."""
-    longest, widest = np.int64(1), np.int64(3)
-    for row in range(len(starts) - 1):
-        longest = max(longest, starts[row + 1] - starts[row])
-    for node in range(len(op)):
-        if op[node] == SUM:
-            widest = max(widest, np.int64(arity[node]) + 1)
-    return longest, widest
-
-
 @kernel(
     types.void(
-        *(types.int64, types.float64, types.float64, types.float64, types.float64),
-        *(*evidence, *chosen, int_vector, int_vector, int_vector, float_matrix, float_matrix),
-        *(float_vector_out, int_vector_out),
-    ),
-    allocates=True,
+        *(types.int64, types.UniTuple(types.float64, 4), evidence_type, chosen_type, leads_type),
+        *(int_vector, int_vector, room_type, float_vector_out, int_vector_out),
+    )
 )
-def solve(
-    mode,
-    limit,
-    farthest,
-    unbacked,
-    start,
-    starts,
-    op,
-    arity,
-    p,
-    extra,
-    slot,
-    part,
-    feature,
-    rows,
-    parts,
-    features,
-    by_rows,
-    forms,
-    class_probs,
-    class_forms,
-    prediction,
-    runner_up,
-    close,
-    leads,
-    lead_places,
-    found,
-    tipping,
-):
+def solve(mode, ends, evidence, chosen, leads, prediction, runner_up, room, found, tipping):
     """Write the x where each prediction flips, and the class it flips to.
 
     Parameters
     ----------
     mode : which lower expectation
-    limit : where x ends; `ENDLESS` if that is the end of a closed domain
-    farthest : beyond this x nothing changes any more
-    unbacked : what flips below this x hangs on something without rows behind it
-    start : where to begin to look
-    starts … rows : the evidence
-    parts, features : which are perturbed
-    by_rows : whether sizes go by rows
-    forms : (nodes, 4), of a ball that is none of the known ones
-    class_probs, class_forms : the class leaves, (leaves, classes), and (leaves, classes, 4)
+    ends : where x ends, `ENDLESS` if that is the end of a closed domain; beyond which x nothing
+        changes any more; below which x what flips hangs on something without rows behind it; and
+        where to begin to look
     prediction, runner_up : (rows,)
-    close : for each row, its row in the next two; −1 if no class is close
-    leads, lead_places : what p(ĉ, f) is ahead of each class, as v · 2^place; 0 if it is far ahead
+    room : from `circuits.make_room`
     found, tipping : (rows,), written
     """
-    classes = leads.shape[1]
-    longest, widest = _make_room(starts, op, arity)
-    steps, place = np.zeros((longest, 6), np.int64), np.zeros(longest, np.int64)
-    mass, siblings = np.zeros(longest), np.zeros(longest, np.int64)
-    factors, gains, room = np.zeros((6, longest)), np.zeros(longest), np.zeros((6, 2))
-    stack, nodes = np.zeros((5, longest)), np.zeros(longest, np.int64)
-    work, result = np.zeros((7, widest)), np.zeros(4)
-    order, small = np.zeros(widest + 1, np.int64), np.zeros(4, np.int64)
-    for row in range(len(starts) - 1):
-        base, last, best = starts[row], starts[row + 1], prediction[row]
+    limit, farthest, unbacked, start = ends
+    for row in range(len(found)):
+        best = prediction[row]
         found[row], tipping[row] = math.inf, -1
-        count_siblings(base, last, op, arity, nodes, siblings)
-        count = write_program(
-            *(mode, base, last, op, arity, p, extra, part, feature, rows, parts, features),
-            *(by_rows, forms, siblings, steps, mass, place, factors, gains),
-        )
-        machine = (
-            *(base, count, steps, mass, place, factors, gains, p, extra, slot, forms, class_probs),
-            *(class_forms, stack, nodes, work, order, small, room, result),
-        )
-        for turn in range(classes + 1):
+        machine = _load(mode, row, evidence, chosen, room)
+        for turn in range(leads[1].shape[1] + 1):
             # The runner-up is the first: who comes after mostly needs one look.
             rival = runner_up[row] if turn == 0 else np.int64(turn - 1)
             if rival < 0 or rival == best or (turn > 0 and rival == runner_up[row]):
                 continue
-            # Where a search begins must not depend on what came before.
-            order[-1], small[-1] = -1, -1
-            near, lead, lead_place = False, 0.0, 0.0
-            if close[row] >= 0:
-                lead, lead_place = leads[close[row], rival], lead_places[close[row], rival]
-                if lead > 0.0:
-                    h = _look(mode, False, lead, lead_place, 0.0, best, rival, machine)
-                    near = h < NEAR
+            lead, place, near = _find_lead(mode, row, leads, best, rival, machine)
             if found[row] < math.inf:
                 by_change = near and found[row] < ENDLESS
-                h = _look(mode, by_change, lead, lead_place, found[row], best, rival, machine)
-                if h > 0.0:
+                if _look(mode, by_change, lead, place, found[row], best, rival, machine) > 0.0:
                     continue
             x = _find_root(
-                *(mode, near, lead, lead_place, min(limit, found[row]), farthest, unbacked, start),
+                *(mode, near, lead, place, min(limit, found[row]), farthest, unbacked, start),
                 *(best, rival, machine),
             )
             if x <= unbacked:
@@ -267,36 +243,12 @@ def solve(
 
 @kernel(
     types.void(
-        *(types.int64, float_vector, *evidence, *chosen),
-        *(types.Array(types.int64, 2, "C", readonly=True), int_vector, float_matrix, float_matrix),
+        *(types.int64, float_vector, evidence_type, chosen_type, leads_type),
+        *(types.Array(types.int64, 2, "C", readonly=True), room_type),
         types.Array(types.boolean, 2, "C"),
-    ),
-    allocates=True,
+    )
 )
-def find_maximal(
-    mode,
-    sizes,
-    starts,
-    op,
-    arity,
-    p,
-    extra,
-    slot,
-    part,
-    feature,
-    rows,
-    parts,
-    features,
-    by_rows,
-    forms,
-    class_probs,
-    class_forms,
-    ranking,
-    close,
-    leads,
-    lead_places,
-    maximal,
-):
+def find_maximal(mode, sizes, evidence, chosen, leads, ranking, room, maximal):
     """Write which classes no other beats for certain at the x of each row.
 
     Parameters
@@ -306,39 +258,19 @@ def find_maximal(
     maximal : (rows, classes), written
     others : as in `solve`
     """
-    classes = ranking.shape[1]
-    longest, widest = _make_room(starts, op, arity)
-    steps, place = np.zeros((longest, 6), np.int64), np.zeros(longest, np.int64)
-    mass, siblings = np.zeros(longest), np.zeros(longest, np.int64)
-    factors, gains, room = np.zeros((6, longest)), np.zeros(longest), np.zeros((6, 2))
-    stack, nodes = np.zeros((5, longest)), np.zeros(longest, np.int64)
-    work, result = np.zeros((7, widest)), np.zeros(4)
-    order, small = np.zeros(widest + 1, np.int64), np.zeros(4, np.int64)
-    for row in range(len(starts) - 1):
-        base, last, x = starts[row], starts[row + 1], sizes[row]
-        count_siblings(base, last, op, arity, nodes, siblings)
-        count = write_program(
-            *(mode, base, last, op, arity, p, extra, part, feature, rows, parts, features),
-            *(by_rows, forms, siblings, steps, mass, place, factors, gains),
-        )
-        machine = (
-            *(base, count, steps, mass, place, factors, gains, p, extra, slot, forms, class_probs),
-            *(class_forms, stack, nodes, work, order, small, room, result),
-        )
-        for second in range(classes):
+    for row in range(len(sizes)):
+        x = sizes[row]
+        machine = _load(mode, row, evidence, chosen, room)
+        for second in range(ranking.shape[1]):
             behind = ranking[row, second]
             maximal[row, behind] = True
             # Only who leads without any perturbation can win for certain.
             for before in range(second):
                 ahead = ranking[row, before]
-                order[-1], small[-1] = -1, -1
-                near, lead, lead_place = False, 0.0, 0.0
-                if close[row] >= 0 and before == 0:
-                    lead, lead_place = leads[close[row], behind], lead_places[close[row], behind]
-                    if lead > 0.0 and x < ENDLESS:
-                        h = _look(mode, False, lead, lead_place, 0.0, ahead, behind, machine)
-                        near = h < NEAR
-                h = _look(mode, near, lead, lead_place, x, ahead, behind, machine)
-                if h > 0.0:
+                lead, place, near = 0.0, 0.0, False
+                machine[16][-1], machine[17][-1] = -1, -1
+                if before == 0 and x < ENDLESS:
+                    lead, place, near = _find_lead(mode, row, leads, ahead, behind, machine)
+                if _look(mode, near, lead, place, x, ahead, behind, machine) > 0.0:
                     maximal[row, behind] = False
                     break

@@ -39,6 +39,7 @@ __all__ = ["SLOTS", "search"]
 SLOTS = V, SLOPE, SIZE, END = range(4)
 LEAF, UP = range(2)  # the columns of entries
 TINY = 1e-250  # sums below this are left to the recursion, which has more range
+SMALL = 1e-100  # and leaves that have so much less mass than others
 ENOUGH = 1e-10  # how near, relative, is near enough
 MAX_STEPS = 200
 FARTHEST = 1e12  # roots beyond are left to the recursion
@@ -48,12 +49,15 @@ FARTHEST = 1e12  # roots beyond are left to the recursion
 def _copy_row(reached, edges, tree_nodes, row, rows, entries, masses, copied):
     """Bring what a row reaches in all trees to one place; return how many entries there are.
 
+    −1 if their masses are of too different size.
+
     An entry is the number of a leaf, or −1 for a join, and how many edges lead up from there.
     Masses are divided by one power of two for all.
     """
     starts, chain_starts, what, lengths, mass, scale, chain = reached
     trees = (len(starts) - 1) // rows
     count, used, largest = np.int64(0), np.int64(0), NOTHING
+    most, least = 0.0, math.inf
     for tree in range(trees):
         for entry in range(starts[tree * rows + row], starts[tree * rows + row + 1]):
             if what[entry] >= 0 and mass[entry] != 0.0:
@@ -66,13 +70,17 @@ def _copy_row(reached, edges, tree_nodes, row, rows, entries, masses, copied):
             if what[entry] >= 0:
                 entries[count, LEAF] = tree_nodes[what[entry], CHILD]
                 masses[count] = mass[entry] * shrink(largest - np.int64(scale[entry]))
+                most = max(most, masses[count])
+                if mass[entry] != 0.0:
+                    least = min(least, masses[count])
             count += 1
         for edge in range(chain_starts[at], chain_starts[at + 1]):
             node = np.uint64(chain[edge])
             for column in range(PARENT):
                 copied[used, column] = edges[node, column]
             used += 1
-    return count
+    # What is so small might vanish on its way up, and yet decide after the others are gone.
+    return count if least > SMALL * most else np.int64(-1)
 
 
 @inner
@@ -112,9 +120,10 @@ def _evaluate(x, entries, count, edges, terms, stack):
         if entries[entry, LEAF] < 0:
             height -= 2
             one, other = stack[height, V], stack[height + 1, V]
-            # Of the two the higher one loses what the lower one gains.
-            first, change = _bound(x, edges, at, one - other)
-            second, other_change = _bound(x, edges, at + 1, other - one)
+            # Of the two the higher one loses what the lower one gains; one of them if they tie.
+            side = 1.0 if one > other else -1.0
+            first, change = _bound(x, edges, at, side)
+            second, other_change = _bound(x, edges, at + 1, -side)
             v = one * first + other * second
             slope = stack[height, SLOPE] * first + one * change
             slope += stack[height + 1, SLOPE] * second + other * other_change
@@ -333,6 +342,8 @@ def search(
                 continue
             signs = _set_terms(entries, count, class_probs, masses, best, rival, terms)
             x = math.nan
+            if count < 0:
+                signs = 0
             if signs == 1:
                 x = _find_end(entries, count, copied, terms, stack)
                 x = x if x <= limit else math.inf

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from .evidence import CLASS
+from .evidence import CLASS, SUM
 from .modes import ENDLESS, MODES, USER
 
 if TYPE_CHECKING:
@@ -71,9 +71,9 @@ class Circuits(NamedTuple):
         x, tipping = np.empty(rows), np.empty(rows, dtype=np.int64)
         limit = find_limit(perturbed)
         _circuit_kernels.solve(
-            *(self.mode, limit, *self._range(perturbed), START),
-            *(*self._arrays, found.prediction, found.runner_up),
-            *(leads.close, leads.lead, leads.place, x, tipping),
+            *(self.mode, (limit, *self._range(perturbed), START), *self._arrays),
+            *((leads.close, leads.lead, leads.place), found.prediction, found.runner_up),
+            *(self._room(), x, tipping),
         )
         robustness = size_of(perturbed, x)
         return robustness, np.where(np.isinf(robustness), -1, tipping)
@@ -86,8 +86,8 @@ class Circuits(NamedTuple):
 
         maximal = np.empty(ranking.shape, dtype=bool)
         _circuit_kernels.find_maximal(
-            *(self.mode, x_of(perturbed, delta), *self._arrays, ranking),
-            *(leads.close, leads.lead, leads.place, maximal),
+            *(self.mode, x_of(perturbed, delta), *self._arrays),
+            *((leads.close, leads.lead, leads.place), ranking, self._room(), maximal),
         )
         return maximal
 
@@ -102,10 +102,32 @@ class Circuits(NamedTuple):
     def _arrays(self) -> tuple[Any, ...]:
         e = self.evidence
         return (
-            *(e.starts, e.op, e.arity, e.p, e.extra, e.slot, e.part, e.feature, e.rows),
-            *(self.parts, self.features, self.by_rows, self.forms),
-            *(self.class_probs, self.class_forms),
+            (e.starts, e.op, e.arity, e.p, e.extra, e.slot, e.part, e.feature, e.rows),
+            (
+                *(self.parts, self.features, self.by_rows, self.forms),
+                *(self.class_probs, self.class_forms),
+            ),
         )
+
+    def _room(self) -> tuple[Any, ...]:
+        e = self.evidence
+        longest = int(np.diff(e.starts).max(initial=1))
+        return make_room(longest, int(e.arity[e.op == SUM].max(initial=2)) + 1)
+
+
+def make_room(longest: int, widest: int) -> tuple[Any, ...]:
+    """Return arrays to work in, for so many nodes of a row, and children of a sum.
+
+    Steps, places, masses, siblings, factors, gains, two factors, the stack and its nodes, weights
+    and values of children, what is gained and lost, and two orders.
+    """
+    return (
+        *(np.zeros((longest, 6), np.int64), np.zeros(longest, np.int64), np.zeros(longest)),
+        *(np.zeros(longest, np.int64), np.zeros((6, longest)), np.zeros(longest)),
+        *(np.zeros((6, 2)), np.zeros((5, longest)), np.zeros(longest, np.int64)),
+        *(np.zeros((7, widest)), np.zeros(4), np.zeros(widest + 1, np.int64)),
+        np.zeros(4, np.int64),
+    )
 
 
 def can_solve(perturbed: Perturbed, locals_: Locals, classes: int) -> bool:
