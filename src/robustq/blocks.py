@@ -12,7 +12,7 @@ from collections import deque
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from robustq.exceptions import InputError
 
@@ -27,11 +27,9 @@ THREADS = "ROBUSTQ_THREADS"
 GROUPS, OWN = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")
 
 
-class _Watch(NamedTuple):
-    tell: Callable[[int, int], None] | None = None
-
-
-_watch: contextvars.ContextVar[_Watch] = contextvars.ContextVar("_watch", default=_Watch())
+_watcher: contextvars.ContextVar[Callable[[int, int], None] | None] = contextvars.ContextVar(
+    "_watcher", default=None
+)
 
 
 @contextmanager
@@ -40,11 +38,11 @@ def watching(tell: Callable[[int, int], None]) -> Iterator[None]:
 
     Of work that is done within other work, nothing is told.
     """
-    token = _watch.set(_Watch(tell))
+    token = _watcher.set(tell)
     try:
         yield
     finally:
-        _watch.reset(token)
+        _watcher.reset(token)
 
 
 def for_each_block(
@@ -67,7 +65,7 @@ def for_each_block(
     """
     blocks = [slice(start, min(start + block_rows, rows)) for start in range(0, rows, block_rows)]
     threads = min(threads or count_cores(), len(blocks))
-    quick = 1 < block_rows and rows <= FEW
+    quick = block_rows > 1 and rows <= FEW
     if threads <= 1 and (quick or threading.current_thread() is not threading.main_thread()):
         for block in blocks:
             work(block)
@@ -85,7 +83,7 @@ class _Crew:
         self.done: queue.SimpleQueue[tuple[int, BaseException | None]] = queue.SimpleQueue()
 
     def run(self, threads: int) -> None:
-        total, tell = len(self.waiting), _watch.get().tell
+        total, tell = len(self.waiting), _watcher.get()
         errors = {}
         try:
             for _ in range(threads):
@@ -106,7 +104,7 @@ class _Crew:
             raise errors[min(errors)]
 
     def _take_part(self) -> None:
-        _watch.set(_Watch())
+        _watcher.set(None)
         while self.waiting:
             try:
                 position, block = self.waiting.popleft()
@@ -118,7 +116,7 @@ class _Crew:
         try:
             if not self.stopped.is_set():
                 self.work(block)
-        except BaseException as error:  # noqa: BLE001 (whoever asked is told)
+        except BaseException as error:
             self.stopped.set()
             return error
         return None

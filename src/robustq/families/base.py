@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import NotFittedError as SklearnNotFittedError
 
 from robustq import __version__
-from robustq.blocks import for_each_block
+from robustq.blocks import count_cores, for_each_block
 from robustq.core import engine
 from robustq.core.assessment import Assessment
 from robustq.core.neighbourhoods import DEFAULT_PERTURBATIONS, read, read_all
@@ -39,6 +39,7 @@ __all__ = [
 ]
 
 BLOCK_ROWS = 1 << 13
+LEAST_ROWS = 1 << 8
 
 
 class NotFittedError(RobustqError, SklearnNotFittedError):
@@ -254,7 +255,10 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):
         def work(block: slice) -> None:
             found.put(block, engine.quantify(self.model_, rows[firsts[block]], bound))
 
-        for_each_block(work, len(firsts), BLOCK_ROWS, self._threads())
+        # Enough blocks for all threads, and for whoever watches.
+        share = len(firsts) // (8 * (self._threads() or count_cores()))
+        block_rows = min(BLOCK_ROWS, max(LEAST_ROWS, share))
+        for_each_block(work, len(firsts), block_rows, self._threads())
         return found.take(twins), unknown
 
     def _bind(self, neighbourhoods: Sequence[Neighbourhood]) -> list[Bound]:
