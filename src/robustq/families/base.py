@@ -18,8 +18,10 @@ from robustq.core import engine
 from robustq.core.assessment import Assessment
 from robustq.core.neighbourhoods import DEFAULT_PERTURBATIONS, read, read_all
 from robustq.core.quantified import Quantified
-from robustq.exceptions import RobustqError, UnknownValueWarning
+from robustq.exceptions import InputError, RobustqError, UnknownValueWarning, UnsupportedError
 from robustq.tables import UNKNOWN, Encoding, Rows, Table, find_distinct
+
+from .parameters import LARGEST_COUNT, is_count, read_random_state
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -128,6 +130,52 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):
         """
         best = self._map(X, lambda rows: engine.predict(self.model_, rows), dtype=np.intp)
         return self.classes_[best]
+
+    # The joint distribution
+
+    def log_likelihood(self, X: Any) -> Floats:
+        """Return log p(f) for each row: how usual it is, whatever its class.
+
+        Parameters
+        ----------
+        X : frame or array of shape (rows, features)
+
+        Returns
+        -------
+        ndarray of shape (rows,)
+            Low for outliers; −∞ for rows that the model holds impossible.
+        """
+        return self._map(X, lambda rows: np.logaddexp.reduce(self.model_.log_joint(rows), axis=1))
+
+    def sample(
+        self, n: int = 1, random_state: int | np.random.RandomState | None = None
+    ) -> tuple[Any, np.ndarray[Any, Any]]:
+        """Draw rows and labels from the joint distribution.
+
+        Parameters
+        ----------
+        n : int, default 1
+        random_state : int or RandomState, optional
+
+        Returns
+        -------
+        X : pyarrow.Table or ndarray
+            A table where the columns have names, an array where they have not. Of a number that
+            the model knows by its bin, the middle of that bin, or the edge of an outer one.
+        y : ndarray of shape (n,)
+        """
+        self._require_fitted()
+        if not is_count(n, 1):
+            msg = f"n must be a whole number from 1 to {LARGEST_COUNT}, got {n!r}"
+            raise InputError(msg)
+        rng = np.random.default_rng(int(read_random_state(random_state).randint(2**31)))
+        rows, labels = self._draw(int(n), rng)
+        return self.encoding_.decode(rows), self.classes_[labels]
+
+    def _draw(self, n: int, rng: np.random.Generator) -> tuple[Rows, Indices]:  # noqa: ARG002
+        """Return n rows and the positions of their classes."""
+        msg = f"{type(self).__name__} cannot draw rows"
+        raise UnsupportedError(msg)
 
     # Robustness
 
@@ -445,7 +493,14 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):
 
     def _threads(self) -> int | None:
         """Return how many threads to use, None for all cores."""
-        return None
+        given = getattr(self, "n_jobs", None)
+        return int(given) if given is not None and is_count(given, 1) else None
+
+    def _check_jobs(self) -> None:
+        given = getattr(self, "n_jobs", None)
+        if not (given is None or is_count(given, 1) or is_count(given, -1, -1)):
+            msg = f"n_jobs must be at least 1, or −1 or None for all cores, got {given!r}"
+            raise InputError(msg)
 
     def _report_unknown(self, table: Table, counts: Indices) -> None:
         found = _name_counts(table, counts)
