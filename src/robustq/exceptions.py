@@ -5,6 +5,7 @@
     RobustqError
     ├── InputError (ValueError)         something given is not what is allowed
     │   ├── DomainError                 a perturbation size outside its domain
+    │   ├── PositionError (IndexError)  a row that is not there
     │   └── UnknownNameError            a name nobody registered
     ├── FileError (OSError)             a file cannot be had, read or written
     └── UnsupportedError (ValueError)   an object cannot do what is asked of it
@@ -18,6 +19,7 @@ __all__ = [
     "FileError",
     "InputError",
     "NoGuaranteeWarning",
+    "PositionError",
     "RobustqError",
     "UnknownNameError",
     "UnknownValueWarning",
@@ -35,6 +37,10 @@ class InputError(RobustqError, ValueError):
 
 class DomainError(InputError):
     """A perturbation size outside the perturbation's domain."""
+
+
+class PositionError(InputError, IndexError):
+    """A row that is not there."""
 
 
 class FileError(RobustqError, OSError):

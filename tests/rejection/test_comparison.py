@@ -102,3 +102,19 @@ def test_odd_names_are_escaped():
     Console(width=80, file=file).print(named.to_rich("[red]"))
     assert "x[/b]" in file.getvalue()
     assert "[red]" in file.getvalue()
+
+
+def test_a_notebook_shows_a_table_with_the_best_in_bold_and_all_escaped():
+    names = {"<b>good": [True, True, False], "bad&": [False, True, True]}
+    curves = {name: rejection.accuracy_rejection_curve(c, [2, 1, 0]) for name, c in names.items()}
+    page = rejection.compare({"toy": curves}, rates=[0, 0.5])._repr_html_()
+    assert "<th>&lt;b&gt;good</th><th>bad&amp;</th>" in page
+    assert "<td>AU-ARC</td><td><b>0.8889 (1)</b></td><td>0.3889 (0)</td>" in page
+    assert "on 1 data set<" in page
+
+
+def test_its_repr_is_its_table():
+    curve = rejection.accuracy_rejection_curve([True, False], [1, 0])
+    comparison = rejection.compare({"toy": {"score": curve}})
+    assert repr(comparison) == str(comparison)
+    assert len(repr(comparison).splitlines()) == 12

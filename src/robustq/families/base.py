@@ -20,6 +20,8 @@ from robustq.core.neighbourhoods import DEFAULT_PERTURBATIONS, read, read_all
 from robustq.core.quantified import Quantified
 from robustq.exceptions import InputError, RobustqError, UnknownValueWarning, UnsupportedError
 from robustq.tables import UNKNOWN, Encoding, Rows, Table, find_distinct
+from robustq.tables.frames import index_of
+from robustq.tables.single_rows import refuse_single_row
 
 from .parameters import LARGEST_COUNT, is_count, read_random_state
 
@@ -248,6 +250,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):
                 name: self._labels_or_none(tipping)
                 for name, tipping in zip(names, found.tipping, strict=True)
             },
+            index=index_of(X),
         )
 
     def quantify(self, X: Any, neighbourhoods: Sequence[Neighbourhood]) -> Quantified:
@@ -424,6 +427,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):
 
     def _arrange(self, X: Any) -> Table:
         self._require_fitted()
+        refuse_single_row(X, self.encoding_)
         return self.encoding_.arrange(Table.read(X), type(self).__name__)
 
     def _require_fitted(self) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from robustq.exceptions import InputError
+from robustq.tables.display import as_html, as_text
 from robustq.tables.frames import as_arrow, as_pandas, as_polars
 
 from .averages import average_curves, read_grid
@@ -35,7 +36,7 @@ LATEX = str.maketrans(
 TIE = 1e-9  # accuracies this near are equal
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Comparison:
     """Mean accuracies and wins, one row for each rejection rate, the last for AU-ARC.
 
@@ -143,12 +144,17 @@ class Comparison:
         return table
 
     def __str__(self) -> str:
-        rows = [["rejected", *self.names], *self._cells(lambda text, best: text + "*" * int(best))]
-        widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-        return "\n".join(
-            "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True))
-            for row in rows
-        )
+        rows = self._cells(lambda text, best: text + "*" * int(best))
+        return as_text(dict(zip(["rejected", *self.names], zip(*rows, strict=True), strict=True)))
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        from markupsafe import Markup  # noqa: PLC0415 (only where it is shown)
+
+        rows = self._cells(lambda text, best: Markup("<b>{}</b>").format(text) if best else text)
+        columns = dict(zip(["rejected", *self.names], zip(*rows, strict=True), strict=True))
+        return as_html(f"Mean accuracy (wins) on {_plural(len(self.data_sets))}", columns)
 
     def _cells(self, mark: Any) -> list[list[Any]]:
         """Return the rows as text: mean and wins, the best ones marked."""
