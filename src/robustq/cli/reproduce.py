@@ -10,7 +10,15 @@ import typer
 
 from robustq.exceptions import InputError
 
-from .consoles import make_console, naming_options, read_number, split_list
+from .consoles import (
+    check_folder,
+    make_console,
+    naming_options,
+    read_number,
+    say,
+    showing_progress,
+    split_list,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -74,6 +82,7 @@ def reproduce(
     from robustq.report import write_reproduction  # noqa: PLC0415
     from robustq.report.pages import begin_sentence  # noqa: PLC0415
 
+    check_folder(output)
     given = {
         "data_sets": _read_list(datasets) or (_at_hand(data_dir) if quick else None),
         "runs": runs if runs is not None else QUICK_RUNS if quick else None,
@@ -89,14 +98,15 @@ def reproduce(
     )
     with _watch() as watcher:
         found = carry_out(plan, output, data_dir=data_dir, workers=workers, watcher=watcher)
-    report = write_reproduction(found.summary, found.timings, output)
+    with showing_progress("writing the report"):
+        report = write_reproduction(found.summary, found.timings, output)
     console = make_console()
     for model, table in found.tables.items():
         title = begin_sentence(found.summary["models"][model]["title"])
         console.print(table.to_rich(title))
     own = [data["name"] for data in found.summary["data_sets"] if data["own_split"]]
     if own and plan.runs > 1:
-        console.print(f"{', '.join(own)}: split by UCI, the runs differ by their seeds only.")
+        say(console, f"{', '.join(own)}: split by UCI, the runs differ by their seeds only.")
     seconds = found.timings["wall"]
     console.print(f"Done in {seconds:.0f} s. Report: {report}", markup=False, soft_wrap=True)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
@@ -48,6 +48,8 @@ class Assessment:
         For each perturbation, the label that first catches up; None where nothing does.
     index : pandas.Index or ndarray of shape (rows,)
         The index of the frame that was assessed; of a table without one, the positions of the rows.
+    unknown : dict of str to int
+        How many values of each column were never seen in training, in the whole table assessed.
 
     Examples
     --------
@@ -69,6 +71,7 @@ class Assessment:
     robustness: dict[str, Floats]
     tipping_class: dict[str, np.ndarray[Any, Any]]
     index: Any = None
+    unknown: dict[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.index is None:

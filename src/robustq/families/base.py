@@ -18,15 +18,21 @@ from robustq.core import engine
 from robustq.core.assessment import Assessment
 from robustq.core.neighbourhoods import DEFAULT_PERTURBATIONS, read, read_all
 from robustq.core.quantified import Quantified
-from robustq.exceptions import InputError, RobustqError, UnknownValueWarning, UnsupportedError
+from robustq.exceptions import (
+    InputError,
+    RobustqError,
+    UnknownValueWarning,
+    UnsupportedError,
+    warn_caller,
+)
 from robustq.tables import UNKNOWN, Encoding, Rows, Table, find_distinct
 from robustq.tables.frames import index_of
 from robustq.tables.single_rows import refuse_single_row
 
-from .parameters import LARGEST_COUNT, is_count, read_random_state
+from .parameters import LARGEST_COUNT, is_count, read_random_state, require
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from numpy.typing import ArrayLike
@@ -37,6 +43,7 @@ if TYPE_CHECKING:
 __all__ = [
     "GenerativeClassifier",
     "NotFittedError",
+    "describe_unknown",
     "encode",
     "ignoring_unknown_values",
     "require_fitted",
@@ -239,7 +246,9 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):
         Assessment
         """
         neighbourhoods = read_all(perturbations, parts, sizes)
-        found = self.quantify(X, neighbourhoods)
+        table = self._arrange(X)
+        found, unknown = self._quantify(table, neighbourhoods)
+        self._report_unknown(table, unknown)
         names = [neighbourhood.name for neighbourhood in neighbourhoods]
         return Assessment(
             prediction=self.classes_[found.prediction],
@@ -251,6 +260,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):
                 for name, tipping in zip(names, found.tipping, strict=True)
             },
             index=index_of(X),
+            unknown=_name_counts(table, unknown),
         )
 
     def quantify(self, X: Any, neighbourhoods: Sequence[Neighbourhood]) -> Quantified:
@@ -502,17 +512,14 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):
 
     def _check_jobs(self) -> None:
         given = getattr(self, "n_jobs", None)
-        if not (given is None or is_count(given, 1) or is_count(given, -1, -1)):
-            msg = f"n_jobs must be at least 1, or −1 or None for all cores, got {given!r}"
-            raise InputError(msg)
+        valid = given is None or is_count(given, 1) or is_count(given, -1, -1)
+        require("n_jobs", given, valid, "at least 1, or −1 or None for all cores")
 
     def _report_unknown(self, table: Table, counts: Indices) -> None:
         found = _name_counts(table, counts)
         if not found:
             return
-        columns = ", ".join(f"{count:,} in {label}" for label, count in found.items())
-        msg = f"values never seen in training, taken as missing: {columns}"
-        warnings.warn(UnknownValueWarning(msg, found), stacklevel=5)
+        warn_caller(UnknownValueWarning(describe_unknown(found), found))
 
     def _labels_or_none(self, positions: Indices) -> np.ndarray[Any, Any]:
         if len(positions) and positions.min() >= 0:
@@ -530,6 +537,13 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):
 
 def _name_counts(table: Table, counts: Indices) -> dict[str, int]:
     return {table.label(i): int(counts[i]) for i in np.flatnonzero(counts).tolist()}
+
+
+def describe_unknown(counts: Mapping[str, int], most: int = 10) -> str:
+    """Return in words how many values of each column were never seen in training."""
+    shown = [f"{count:,} in {label}" for label, count in list(counts.items())[:most]]
+    more = f", … and more in {len(counts) - most:,} columns" if len(counts) > most else ""
+    return f"values never seen in training, taken as missing: {', '.join(shown)}{more}"
 
 
 @contextmanager

@@ -30,7 +30,14 @@ from robustq.tables import MISSING, Encoding, Rows, Table
 from .base import GenerativeClassifier, encode
 from .kinds import Kind, Option, Recipe
 from .labels import find_classes, locate_labels, read_labels, read_weights, weigh_classes
-from .parameters import LARGEST_SMOOTHING, is_between, is_count, is_one_of, read_random_state
+from .parameters import (
+    LARGEST_SMOOTHING,
+    is_between,
+    is_count,
+    is_one_of,
+    read_random_state,
+    require,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -419,19 +426,12 @@ class NaiveBayesClassifier(GenerativeClassifier):
         return self.model_.draw(n, rng)
 
     def _check_parameters(self) -> None:
-        if not _is_smoothing(self.smoothing):
-            msg = (
-                f'smoothing must be a number from 0 to {LARGEST_SMOOTHING:g} or "cv", '
-                f"got {self.smoothing!r}"
-            )
-            raise InputError(msg)
+        allowed = f'a number from 0 to {LARGEST_SMOOTHING:g} or "cv"'
+        require("smoothing", self.smoothing, _is_smoothing(self.smoothing), allowed)
         self._check_jobs()
-        if not is_count(self.n_bins, 1):
-            msg = f"n_bins must be a whole number of at least 1, got {self.n_bins!r}"
-            raise InputError(msg)
-        if not is_one_of(self.handle_unknown, "missing", "error"):
-            msg = f'handle_unknown must be "missing" or "error", got {self.handle_unknown!r}'
-            raise InputError(msg)
+        require("n_bins", self.n_bins, is_count(self.n_bins, 1), "a whole number of at least 1")
+        known = is_one_of(self.handle_unknown, "missing", "error")
+        require("handle_unknown", self.handle_unknown, known, '"missing" or "error"')
 
     def _rng(self) -> np.random.Generator:
         return np.random.default_rng(read_random_state(self.random_state).randint(2**31))

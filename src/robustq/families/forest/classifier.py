@@ -19,6 +19,7 @@ from robustq.families.parameters import (
     is_count,
     is_one_of,
     read_random_state,
+    require,
 )
 from robustq.tables import Encoding, Table
 
@@ -329,9 +330,7 @@ class GenerativeForestClassifier(GenerativeClassifier):
         self._require("bootstrap", isinstance(self.bootstrap, (bool, np.bool_)), "True or False")
 
     def _require(self, name: str, valid: bool, allowed: str) -> None:
-        if not valid:
-            msg = f"{name} must be {allowed}, got {getattr(self, name)!r}"
-            raise InputError(msg)
+        require(name, getattr(self, name), valid, allowed)
 
     def _suit(self, model: Forest) -> None:
         self._set_tree_count(model.trees)
