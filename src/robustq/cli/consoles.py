@@ -7,6 +7,7 @@ import shutil
 import sys
 import textwrap
 from contextlib import contextmanager, nullcontext
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -35,6 +36,7 @@ __all__ = [
     "say",
     "showing_progress",
     "split_list",
+    "start_up",
 ]
 
 WIDE, READABLE = 140, 88
@@ -130,17 +132,20 @@ class Progress:
 
     def __init__(self, shown: Any) -> None:
         self.shown = shown
-        self.task = None if shown is None else shown.add_task("", total=None, note="")
 
     def begin(self, what: str) -> None:
         """Say what is done from now on."""
         if self.shown is not None:
-            self.shown.update(self.task, description=what, total=None, completed=0, note="")
+            for task in self.shown.task_ids:
+                self.shown.remove_task(task)
+            self.shown.add_task(what, total=None, note="")
 
     def tell(self, done: float, total: float, note: str = "") -> None:
-        """Say how far it is."""
+        """Say how far it is; what is done in full is followed by something nobody can measure."""
         if self.shown is not None:
-            self.shown.update(self.task, completed=done, total=total or None, note=note)
+            task = self.shown.tasks[-1]
+            task.total = total if done < total else None
+            self.shown.update(task.id, completed=done if done < total else 0, note=note)
 
 
 @contextmanager
@@ -180,6 +185,12 @@ def showing_progress(what: str, *, by_blocks: bool = True) -> Iterator[Progress]
         progress.begin(what)
         with watching(progress.tell) if by_blocks else nullcontext():
             yield progress
+
+
+def start_up() -> None:
+    """Import what all commands need that read or make models: it takes a second or two."""
+    with showing_progress("starting"):
+        import_module("robustq.families.table")
 
 
 def split_list(given: Sequence[str] | None) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from .consoles import (
     make_table,
     say,
     showing_progress,
+    start_up,
 )
 from .evaluate import show_areas
 
@@ -35,6 +36,8 @@ def demo(
 
     Example: [bold]robustq demo[/bold]
     """
+    check_folder(output)
+    start_up()
     from robustq import datasets  # noqa: PLC0415 (slow to import)
     from robustq.experiments.evaluation import evaluate  # noqa: PLC0415
     from robustq.families.table import find_recipe  # noqa: PLC0415
@@ -45,7 +48,6 @@ def demo(
 
     from .models import make_estimator  # noqa: PLC0415
 
-    check_folder(output)
     make_folder(output)
     console = make_console()
     data = datasets.load("german", download=False)

@@ -17,6 +17,7 @@ from .consoles import (
     say,
     showing_progress,
     split_list,
+    start_up,
 )
 from .options import Delimiter, EncodingName, ModelPath, NoHeader, make_csv_options
 
@@ -52,10 +53,12 @@ def evaluate(
     encoding: EncodingName = None,
     no_header: NoHeader = False,
 ) -> None:
-    """Try a model on rows with labels: accuracy, rejection curves, the least robust predictions.
+    """Try a model on rows with labels: accuracy, rejection curves, a report.
 
     Example: [bold]robustq evaluate model.robustq test.csv --target outcome -o report.html[/bold]
     """
+    check_page(output)
+    start_up()
     from robustq import load  # noqa: PLC0415 (slow to import)
     from robustq.exceptions import InputError  # noqa: PLC0415
     from robustq.experiments import evaluation  # noqa: PLC0415
@@ -64,7 +67,6 @@ def evaluate(
     from robustq.report import as_json as say  # noqa: PLC0415
     from robustq.report import write_evaluation  # noqa: PLC0415
 
-    check_page(output)
     sources = open_sources([test], make_csv_options(delimiter, encoding, no_header))
     check_output(output, [str(model), *(source.path for source in sources)])
     with showing_progress(f"reading {model.name}"):

@@ -17,6 +17,7 @@ from .consoles import (
     say,
     showing_progress,
     split_list,
+    start_up,
 )
 from .options import Delimiter, EncodingName, NoHeader, make_csv_options
 
@@ -67,7 +68,7 @@ def fit(
     ] = None,
     confidence: Annotated[float, typer.Option(help="With which confidence.")] = 0.95,
     perturbation: Annotated[
-        str, typer.Option(help="The gate's perturbation, as in tv or tv_all.")
+        str, typer.Option(help="Of the gate, as in tv or tv_all.")
     ] = "tv",
     from_json: Annotated[
         Path | None, typer.Option(help="Make the model of `inspect --json`, not of data.")
@@ -83,7 +84,7 @@ def fit(
     all other numbers, are numbers. The model learns from all rows; before, a copy of it is tried on
     rows it did not see.
 
-    Example: [bold]robustq fit train.csv --target outcome --model forest -o model.robustq[/bold]
+    Example: [bold]robustq fit train.csv --target outcome -o model.robustq[/bold]
     """
     if from_json is not None:
         check_output(output, [str(from_json)])
@@ -93,6 +94,7 @@ def fit(
         msg = "give a table and --target, the column to predict"
         raise typer.BadParameter(msg)
     check_seed(seed)
+    start_up()
     from robustq.families.seen_rows import sketch_rows  # noqa: PLC0415 (slow to import)
     from robustq.families.table import find_recipe  # noqa: PLC0415
     from robustq.io import describe_columns, open_sources  # noqa: PLC0415

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from .consoles import fill_row, make_console, make_table, showing_progress
+from .consoles import fill_row, make_console, make_table, showing_progress, start_up
 from .options import ModelPath
 
 __all__ = ["inspect"]
@@ -25,6 +25,7 @@ def inspect(
 
     Example: [bold]robustq inspect model.robustq --json > model.json[/bold]
     """
+    start_up()
     from robustq import load  # noqa: PLC0415 (slow to import)
 
     with showing_progress(f"reading {model.name}"):

@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .consoles import caution, check_output, make_console, showing_progress, split_list
+from .consoles import (
+    caution,
+    check_output,
+    make_console,
+    showing_progress,
+    split_list,
+    start_up,
+)
 from .options import Delimiter, EncodingName, ModelPath, NoHeader, make_csv_options
 
 if TYPE_CHECKING:
@@ -59,6 +66,7 @@ def score(
 
     Example: [bold]robustq score model.robustq new.csv -o scored.csv --keep id[/bold]
     """
+    start_up()
     from robustq import load  # noqa: PLC0415 (slow to import)
     from robustq.core.neighbourhoods import DEFAULT_PERTURBATIONS  # noqa: PLC0415
     from robustq.indicators.finding import find_neighbourhoods  # noqa: PLC0415
