@@ -53,9 +53,9 @@ def evaluate(
     encoding: EncodingName = None,
     no_header: NoHeader = False,
 ) -> None:
-    """Try a model on rows with labels: accuracy, rejection curves, a report.
+    """Try a model on rows with labels: accuracy, curves, a report.
 
-    Example: [bold]robustq evaluate model.robustq test.csv --target outcome -o report.html[/bold]
+    Example: [bold]robustq evaluate model.robustq test.csv -o report.html[/bold]
     """
     check_page(output)
     start_up()
