@@ -504,7 +504,6 @@ def test_the_demo_tells_the_story(tmp_path):
             ("fit", "train.csv", "--target", "outcome", "-o", "x", "--drop", "z"),
             "no column 'z', which --drop names",
         ),
-        (("fit", "train.csv", "--target", "outcome", "-o", "x", "--trees", "0"), "n_estimators"),
         (("fit", "train.csv", "--target", "outcome", "-o", "x", "--holdout", "2"), "--holdout"),
         (("fit", "train.csv", "--target", "outcome", "-o", "x", "--numeric", "purpose"), "purpose"),
         (("fit", "train.csv", "--target", "outcome", "-o", "x", "--seed", "-1"), "--seed must be"),

@@ -81,7 +81,8 @@ def make_table(
         The columns that are aligned to the right.
     title : str, optional
     shrink : str, optional
-        The column that gives way where the terminal is narrow; by default the last one.
+        The column that gives way where the terminal is narrow, as the first one does; by default
+        the last one.
     """
     from rich import box  # noqa: PLC0415 (slow to import)
     from rich.table import Table  # noqa: PLC0415
@@ -90,10 +91,15 @@ def make_table(
     table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
     for name in titles:
         justify: Literal["left", "right"] = "right" if name in right else "left"
-        gives_way = name == (titles[-1] if shrink is None else shrink)
-        # A column that gives way is one that may be wrapped; its height says that it is not.
-        head = Text(name, no_wrap=True, overflow="ellipsis")
-        table.add_column(head, justify=justify, no_wrap=not gives_way, overflow="ellipsis")
+        # To rich, a column gives way where it may be wrapped; the cells say that they are not.
+        gives_way = name in (titles[0], titles[-1] if shrink is None else shrink)
+        table.add_column(
+            Text(name, no_wrap=True),
+            justify=justify,
+            no_wrap=not gives_way,
+            overflow="ellipsis",
+            min_width=len(name),
+        )
     return table
 
 

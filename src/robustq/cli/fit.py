@@ -67,9 +67,7 @@ def fit(
         typer.Option(help="Calibrate a gate: accept predictions with at most this error."),
     ] = None,
     confidence: Annotated[float, typer.Option(help="With which confidence.")] = 0.95,
-    perturbation: Annotated[
-        str, typer.Option(help="Of the gate, as in tv or tv_all.")
-    ] = "tv",
+    perturbation: Annotated[str, typer.Option(help="Of the gate, as in tv or tv_all.")] = "tv",
     from_json: Annotated[
         Path | None, typer.Option(help="Make the model of `inspect --json`, not of data.")
     ] = None,
