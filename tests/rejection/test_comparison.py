@@ -118,3 +118,21 @@ def test_its_repr_is_its_table():
     comparison = rejection.compare({"toy": {"score": curve}})
     assert repr(comparison) == str(comparison)
     assert len(repr(comparison).splitlines()) == 12
+
+
+@pytest.mark.parametrize("width", [30, 50, 80, 140])
+def test_scores_that_do_not_fit_stand_below_and_nothing_is_broken(width):
+    rng = np.random.default_rng(0)
+    names = ["r_epsilon", "r_tv", "r_chi2", "r_pari_mutuel", "r_odds_ratio", "u_marg", "u_H", "u_t"]
+    curves = {
+        name: rejection.accuracy_rejection_curve([True] * 50, rng.random(50)) for name in names
+    }
+    file = io.StringIO()
+    table = rejection.compare({"toy": curves})
+    Console(width=width, file=file).print(table.to_rich("Table 1", width))
+    lines = file.getvalue().splitlines()
+    assert max(map(len, lines)) <= width
+    heads = [line.split() for line in lines if line.startswith("reject")]
+    assert [name for head in heads for name in head[1:]] == names
+    assert file.getvalue().count("100.0/1") == 11 * len(names)
+    assert "…" not in file.getvalue()

@@ -105,7 +105,7 @@ def reproduce(
     console = make_console()
     for model, table in found.tables.items():
         title = begin_sentence(found.summary["models"][model]["title"])
-        console.print(table.to_rich(title))
+        console.print(table.to_rich(title, console.width))
     own = [data["name"] for data in found.summary["data_sets"] if data["own_split"]]
     if own and plan.runs > 1:
         say(console, f"{', '.join(own)}: split by UCI, the runs differ by their seeds only.")
