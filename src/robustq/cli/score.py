@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from contextlib import contextmanager
 from functools import partial
@@ -90,7 +91,8 @@ def score(
     scorer = Scorer(classifier, asked, kept, gate, unify_types(sources, kept or ()))
     start, rows = time.perf_counter(), 0
     batches = read_ahead(_read(sources, scorer))
-    with _watch(sources) as watch:
+    # Results that scroll through the terminal are progress enough.
+    with _watch(sources, shown=output != "-" or not sys.stdout.isatty()) as watch:
         first = number_rows(scorer.score(next(batches)), rows)
         with open_writer(output, first.schema) as writer:
             for scored in _chain(first, batches, scorer):
@@ -163,8 +165,11 @@ def _chain(first: Any, batches: Iterator[Any], scorer: Scorer) -> Iterator[Any]:
 
 
 @contextmanager
-def _watch(sources: list[Source]) -> Iterator[Callable[[int], None]]:
+def _watch(sources: list[Source], *, shown: bool) -> Iterator[Callable[[int], None]]:
     """Give what shows how far it is: by how much of the files has been read."""
+    if not shown:
+        yield lambda _: None
+        return
     total, start = sum(source.size for source in sources), time.perf_counter()
     with showing_progress("scoring", by_blocks=False) as progress:
 
