@@ -98,10 +98,13 @@ def _list_cautions(
     cautions = [describe_unknown(unknown)] if unknown else []
     seen = find_seen(model, X, y, getattr(model, "training_", {}).get("sketch"))
     if seen is not None and seen.found:
-        of = "rows" if seen.looked_at == len(y) else "rows looked at"
+        rows = f"{seen.found:,} of {seen.looked_at:,} rows"
+        if seen.looked_at < len(y):
+            share = seen.found / seen.looked_at
+            rows = f"about {share:.0%} of the rows ({seen.found:,} of {seen.looked_at:,} looked at)"
         cautions.append(
-            f"{seen.found:,} of {seen.looked_at:,} {of} are equal to rows that the model has "
-            "learned from: for such rows the figures promise too much"
+            f"{rows} are equal to rows that the model has learned from: for such rows the figures "
+            "promise too much"
         )
     return cautions
 
