@@ -29,7 +29,7 @@ BARE = GenerativeForestClassifier(2, random_state=0).fit(FRAME[["a", "b"]].to_nu
 )
 @pytest.mark.parametrize("ask", ["predict", "predict_proba", "robustness", "assess"])
 def test_the_remedy_is_the_right_one(model, row, remedy, ask):
-    with pytest.raises(InputError, match=f"X is a single row; make it .*, as in {remedy}"):
+    with pytest.raises(InputError, match=f"X is a single row. Reshape .*, as in {remedy}"):
         getattr(model, ask)(row)
     with pytest.raises(InputError, match="X is a single row"):
         robustq.robustness(model, row)
@@ -46,4 +46,4 @@ def test_the_remedies_work():
 def test_a_single_column_is_still_told_what_it_is(column):
     with pytest.raises(InputError, match="Expected 2D array, got 1D array instead") as caught:
         NAMED.predict(column)
-    assert "single row;" not in str(caught.value)
+    assert "single row." not in str(caught.value)

@@ -29,7 +29,7 @@ def refuse_single_row(given: Any, encoding: Encoding) -> None:
     """
     remedy = _find_remedy(given, encoding)
     if remedy:
-        msg = f"{GOT}; make it a table of one row, as in {remedy}"
+        msg = f"{GOT}. Reshape your data into a table of one row, as in {remedy}"
         raise InputError(msg)
 
 
