@@ -57,7 +57,6 @@ def evaluate(
 
     Example: [bold]robustq evaluate model.robustq test.csv -o report.html[/bold]
     """
-    check_page(output)
     start_up()
     from robustq import load  # noqa: PLC0415 (slow to import)
     from robustq.exceptions import InputError  # noqa: PLC0415
@@ -69,6 +68,7 @@ def evaluate(
 
     sources = open_sources([test], make_csv_options(delimiter, encoding, no_header))
     check_output(output, [str(model), *(source.path for source in sources)])
+    check_page(output)
     with showing_progress(f"reading {model.name}"):
         classifier = load(model)
     label = target or classifier.training_.get("target")
