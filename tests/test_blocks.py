@@ -1,8 +1,11 @@
 """Work is cut into blocks, on as many cores as this process may use."""
 
 import os
+import signal
 import threading
+import time
 
+import numpy as np
 import pytest
 
 from robustq import blocks
@@ -106,3 +109,57 @@ def test_containers_of_version_1_are_obeyed(tmp_path, name):
     own = f"5:memory:/docker\n4:{name}:/docker\n"
     assert limit(tmp_path, own) == 3
     assert limit(tmp_path, "4:cpuset:/docker\n") == ANY
+
+
+def test_the_first_error_in_the_order_of_the_rows_is_raised():
+    second_failed = threading.Event()
+
+    def work(block):
+        if block.start == 0:
+            assert second_failed.wait(10)
+        else:
+            second_failed.set()
+        raise InputError(str(block.start))
+
+    with pytest.raises(InputError, match="0"):
+        blocks.for_each_block(work, 2, 1, 2)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_an_interrupt_is_answered_while_blocks_run(threads):
+    begun, end = [], threading.Event()
+
+    def work(block):
+        begun.append(block.start)
+        if block.start == 0:
+            signal.raise_signal(signal.SIGINT)
+        end.wait(30)
+
+    started = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        blocks.for_each_block(work, 10_000, 1000, threads)
+    assert time.monotonic() - started < 5
+    assert len(begun) <= threads
+    end.set()
+    time.sleep(0.1)
+    assert len(begun) <= threads, "blocks were begun after the interrupt"
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_whoever_watches_is_told_of_blocks_but_not_of_those_within(threads):
+    told = []
+
+    def work(block):
+        blocks.for_each_block(lambda _: None, 100, 10, 2)
+
+    with blocks.watching(lambda done, total: told.append((done, total))):
+        blocks.for_each_block(work, 300, 100, threads)
+    blocks.for_each_block(work, 300, 100, threads)
+    assert told == [(1, 3), (2, 3), (3, 3)]
+
+
+def test_threads_see_what_the_caller_has_set_for_itself():
+    found = []
+    with np.errstate(over="raise"):
+        blocks.for_each_block(lambda _: found.append(np.geterr()["over"]), 200, 100, 2)
+    assert found == ["raise", "raise"]

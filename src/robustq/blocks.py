@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import contextvars
 import math
 import os
+import queue
 import re
-from concurrent.futures import ThreadPoolExecutor
+import threading
+from collections import deque
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,16 +19,39 @@ from robustq.exceptions import InputError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-__all__ = ["THREADS", "count_cores", "for_each_block"]
+__all__ = ["THREADS", "count_cores", "for_each_block", "watching"]
 
+FEW = 32  # blocks of no more rows are done before anybody could interrupt them
+PATIENCE = 0.2  # seconds between looks whether somebody interrupts: not every system wakes us
 THREADS = "ROBUSTQ_THREADS"
 GROUPS, OWN = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")
+
+
+_watcher: contextvars.ContextVar[Callable[[int, int], None] | None] = contextvars.ContextVar(
+    "_watcher", default=None
+)
+
+
+@contextmanager
+def watching(tell: Callable[[int, int], None]) -> Iterator[None]:
+    """Let `tell` know how many blocks are done, and of how many, of all work within.
+
+    Of work that is done within other work, nothing is told.
+    """
+    token = _watcher.set(tell)
+    try:
+        yield
+    finally:
+        _watcher.reset(token)
 
 
 def for_each_block(
     work: Callable[[slice], None], rows: int, block_rows: int, threads: int | None = None
 ) -> None:
     """Call `work` with slices that cover `rows`, in threads.
+
+    An interrupt (Ctrl-C) is answered at once, though compiled code cannot be: no more blocks are
+    begun, and those that are running end by themselves and are forgotten.
 
     Parameters
     ----------
@@ -38,13 +65,68 @@ def for_each_block(
     """
     blocks = [slice(start, min(start + block_rows, rows)) for start in range(0, rows, block_rows)]
     threads = min(threads or count_cores(), len(blocks))
-    if threads <= 1:
+    quick = block_rows > 1 and rows <= FEW
+    if threads <= 1 and (quick or threading.current_thread() is not threading.main_thread()):
         for block in blocks:
             work(block)
         return
-    with ThreadPoolExecutor(threads) as pool:
-        # Asking for the results raises what a worker raised.
-        list(pool.map(work, blocks))
+    _Crew(work, blocks).run(threads)
+
+
+class _Crew:
+    """Threads that take blocks in turn, while the one that asked waits and can be interrupted."""
+
+    def __init__(self, work: Callable[[slice], None], blocks: list[slice]) -> None:
+        self.work = work
+        self.waiting = deque(enumerate(blocks))
+        self.stopped = threading.Event()
+        self.done: queue.SimpleQueue[tuple[int, BaseException | None]] = queue.SimpleQueue()
+
+    def run(self, threads: int) -> None:
+        total, tell = len(self.waiting), _watcher.get()
+        errors = {}
+        try:
+            for _ in range(threads):
+                # What the caller has set for itself, such as how to treat warnings, holds there.
+                context = contextvars.copy_context()
+                # Daemons: leaving Python does not wait for work that was interrupted.
+                threading.Thread(target=context.run, args=(self._take_part,), daemon=True).start()
+            for count in range(total):
+                position, error = self._await()
+                if error is not None:
+                    errors[position] = error
+                elif tell is not None:
+                    tell(count + 1, total)
+        finally:
+            self.stopped.set()
+        if errors:
+            # The first in the order of the rows, whoever was quicker.
+            raise errors[min(errors)]
+
+    def _take_part(self) -> None:
+        _watcher.set(None)
+        while self.waiting:
+            try:
+                position, block = self.waiting.popleft()
+            except IndexError:
+                return
+            self.done.put((position, self._attempt(block)))
+
+    def _attempt(self, block: slice) -> BaseException | None:
+        try:
+            if not self.stopped.is_set():
+                self.work(block)
+        except BaseException as error:
+            self.stopped.set()
+            return error
+        return None
+
+    def _await(self) -> tuple[int, BaseException | None]:
+        while True:
+            try:
+                return self.done.get(timeout=PATIENCE)
+            except queue.Empty:
+                continue
 
 
 def count_cores() -> int:

@@ -5,6 +5,8 @@
     RobustqError
     ├── InputError (ValueError)         something given is not what is allowed
     │   ├── DomainError                 a perturbation size outside its domain
+    │   ├── ParameterError              a parameter that is not what is allowed
+    │   ├── PositionError (IndexError)  a row that is not there
     │   └── UnknownNameError            a name nobody registered
     ├── FileError (OSError)             a file cannot be had, read or written
     └── UnsupportedError (ValueError)   an object cannot do what is asked of it
@@ -13,15 +15,21 @@ Beside them stand ``UnknownValueWarning`` and ``NoGuaranteeWarning``, and scikit
 ``NotFittedError`` has a twin that is a ``RobustqError`` too.
 """
 
+import sys
+import warnings
+
 __all__ = [
     "DomainError",
     "FileError",
     "InputError",
     "NoGuaranteeWarning",
+    "ParameterError",
+    "PositionError",
     "RobustqError",
     "UnknownNameError",
     "UnknownValueWarning",
     "UnsupportedError",
+    "warn_caller",
 ]
 
 
@@ -35,6 +43,29 @@ class InputError(RobustqError, ValueError):
 
 class DomainError(InputError):
     """A perturbation size outside the perturbation's domain."""
+
+
+class ParameterError(InputError):
+    """A parameter is not what is allowed.
+
+    Attributes
+    ----------
+    name : str
+        Of the parameter.
+    problem : str
+        What is said of it, as in "must be at least 1, got 0".
+    """
+
+    def __init__(self, name: str, problem: str) -> None:
+        super().__init__(name, problem)
+        self.name, self.problem = name, problem
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.problem}"
+
+
+class PositionError(InputError, IndexError):
+    """A row that is not there."""
 
 
 class FileError(RobustqError, OSError):
@@ -65,3 +96,15 @@ class UnknownValueWarning(UserWarning):
 
 class UnsupportedError(RobustqError, ValueError):
     """An object cannot do what is asked of it."""
+
+
+def warn_caller(warning: Warning) -> None:
+    """Warn, and name the line that called robustq: none of its own or of scikit-learn's."""
+    level, frame = 2, sys._getframe(1)  # noqa: SLF001 (what warnings go by)
+    while frame.f_back is not None and _is_within(frame.f_globals.get("__name__", "")):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(warning, stacklevel=level)
+
+
+def _is_within(module: str) -> bool:
+    return module.partition(".")[0] in {"robustq", "sklearn"}

@@ -105,11 +105,12 @@ def test_any_format_gives_the_same_scores(folder, tmp_path):
     found["jsonl"] = [json.loads(line) for line in lines]
     assert found["parquet"] == found["csv"] == found["jsonl"]
     assert list(found["csv"][0]) == [
-        *("id", "prediction", "probability", "runner_up", "robustness_epsilon"),
+        *("row", "id", "prediction", "probability", "runner_up", "robustness_epsilon"),
         *("tipping_class_epsilon", "robustness_tv", "tipping_class_tv", "robustness_chi2"),
         "tipping_class_chi2",
     ]
     assert found["csv"][7]["id"] == "00007"
+    assert [row["row"] for row in found["csv"]] == list(range(1, ROWS + 1))
     model = robustq.load(folder / "nbc.robustq")
     known = model.assess(pq.read_table(folder / "train.parquet"))
     assert [row["prediction"] for row in found["csv"]] == known.prediction.tolist()
@@ -127,9 +128,11 @@ def test_pipes_in_and_out(folder):
     assert done.stderr == ""
     lines = done.stdout.splitlines()
     assert len(lines) == ROWS + 1
-    assert lines[0] == '"prediction","probability","runner_up","robustness_tv","tipping_class_tv"'
+    assert lines[0] == (
+        '"row","prediction","probability","runner_up","robustness_tv","tipping_class_tv"'
+    )
     kept = run("score", "nbc.robustq", "-", "-o", "-", "--keep-all", cwd=folder, input=content)
-    assert kept.stdout.startswith('"id","amount","purpose","age","outcome","prediction"')
+    assert kept.stdout.startswith('"row","id","amount","purpose","age","outcome","prediction"')
     assert len(kept.stdout.splitlines()) == ROWS + 1
     fitted = run(
         "fit", "-", "--target", "outcome", "-o", "piped.robustq", cwd=folder, input=content
@@ -208,13 +211,15 @@ def test_neighbourhoods_go_wherever_a_ball_does(folder, tmp_path, monkeypatch):
     )
     assert done.returncode == 0, done.output
     table = pq.read_table(out)
-    assert table.column_names[3:] == [
+    assert table.column_names[4:] == [
         *("robustness_tv_all", "tipping_class_tv_all", "robustness_tv_rows"),
         *("tipping_class_tv_rows", "robustness_mine_all", "tipping_class_mine_all", "accepted"),
     ]
     everything = table["robustness_tv_all"].to_numpy()
     np.testing.assert_allclose(table["robustness_mine_all"].to_numpy(), everything, rtol=1e-9)
     assert table["accepted"].to_pylist() == (everything >= 0.1).tolist()
+    count = int((everything >= 0.1).sum())
+    assert f"{count} of {ROWS} predictions accepted ({count / ROWS:.1%})" in done.stderr
     names = ("--indicators", "r_tv,r_tv_all,own_balls:Mine_rows", "--perturbation", "tv_all")
     done = call(
         *("evaluate", "forest.robustq", "train.csv", "-o", tmp_path / "r.html", "--json", *names)
@@ -475,6 +480,14 @@ def test_the_demo_tells_the_story(tmp_path):
         ((*FIT, "--option", "numeric=age"), "columns are named by --numeric"),
         ((*FIT, "--bins", "5"), "--bins is not for generative forest; it has --smoothing, --trees"),
         ((*FIT, "--model", "nbc", "--trees", "5"), "--trees is not for naive Bayes"),
+        ((*FIT, "--trees", "0"), "--trees must be a whole number of at least 1, got 0"),
+        (
+            ("evaluate", "forest.robustq", "train.csv", "-o", "r.pdf"),
+            "choose a name that ends in .html; the browser prints it as PDF",
+        ),
+        (("evaluate", "forest.robustq", "train.csv", "-o", "report"), "that ends in .html"),
+        (("demo", "-o", "x.html"), "x.html would be a folder"),
+        (("reproduce", "-o", "x.html"), "x.html would be a folder"),
         ((*FIT, "--max-error", "2"), "--max-error must lie between 0 and 1"),
         ((*FIT, "--max-error", "0.1", "--no-holdout"), "--max-error needs rows to calibrate with"),
         ((*FIT, "--max-error", "0.1", "--perturbation", "tw"), "did you mean 'tv'"),
@@ -491,7 +504,6 @@ def test_the_demo_tells_the_story(tmp_path):
             ("fit", "train.csv", "--target", "outcome", "-o", "x", "--drop", "z"),
             "no column 'z', which --drop names",
         ),
-        (("fit", "train.csv", "--target", "outcome", "-o", "x", "--trees", "0"), "n_estimators"),
         (("fit", "train.csv", "--target", "outcome", "-o", "x", "--holdout", "2"), "--holdout"),
         (("fit", "train.csv", "--target", "outcome", "-o", "x", "--numeric", "purpose"), "purpose"),
         (("fit", "train.csv", "--target", "outcome", "-o", "x", "--seed", "-1"), "--seed must be"),
@@ -696,3 +708,44 @@ def test_a_folder_and_a_pattern_are_scored_in_order(folder, tmp_path):
     scored, known = pq.read_table(tmp_path / "o.parquet"), pq.read_table(tmp_path / "whole.parquet")
     assert scored.select(known.column_names).to_pylist() == known.to_pylist()
     assert [int(i) for i in scored["id"].to_pylist()] == list(range(ROWS))
+
+
+def test_a_column_called_row_is_the_key_itself(folder, tmp_path):
+    text = (folder / "train.csv").read_text().replace('"id"', '"row"', 1)
+    (tmp_path / "keyed.csv").write_text(text)
+    out = tmp_path / "o.csv"
+    done = call(
+        *("score", "nbc.robustq", tmp_path / "keyed.csv", "-o", out, "--keep", "row"), cwd=folder
+    )
+    assert done.returncode == 0, done.stderr
+    header, first, *_ = out.read_text().splitlines()
+    assert header.startswith('"row","prediction"')
+    assert first.startswith('"00000",')
+
+
+def test_evaluate_warns_of_rows_seen_in_training_and_of_unknown_values(folder, tmp_path):
+    page = tmp_path / "r.html"
+    seen = call("evaluate", "nbc.robustq", "train.csv", "-o", page, "--json", cwd=folder)
+    assert seen.returncode == 0, seen.stderr
+    caution = f"{ROWS} of {ROWS} rows are equal to rows that the model has learned from"
+    assert caution in explain(seen)
+    assert caution in page.read_text()
+    assert json.loads(seen.stdout)["cautions"][0].startswith(caution)
+    assert "sketch" not in json.loads(seen.stdout)["training"]
+    table = pq.read_table(folder / "train.parquet").slice(0, 50)
+    other = ["boat"] * 30 + table["purpose"].to_pylist()[30:]
+    ages = [150 + i for i in range(50)]
+    table = table.set_column(2, "purpose", [other]).set_column(3, "age", [ages])
+    pq.write_table(table, tmp_path / "new.parquet")
+    new = call(
+        "evaluate", "nbc.robustq", tmp_path / "new.parquet", "-o", page, "--json", cwd=folder
+    )
+    assert json.loads(new.stdout)["unknown"] == {"column 'purpose'": 30}
+    assert "Values never seen in training, taken as missing: 30 in column 'purpose'" in explain(new)
+    scored = call(
+        "score", "nbc.robustq", tmp_path / "new.parquet", "-o", tmp_path / "o.csv", cwd=folder
+    )
+    assert "Values never seen in training, taken as missing: 30 in column 'purpose'" in explain(
+        scored
+    )
+    assert "sketch" not in call("inspect", "nbc.robustq", cwd=folder).stdout

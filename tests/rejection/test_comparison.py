@@ -102,3 +102,37 @@ def test_odd_names_are_escaped():
     Console(width=80, file=file).print(named.to_rich("[red]"))
     assert "x[/b]" in file.getvalue()
     assert "[red]" in file.getvalue()
+
+
+def test_a_notebook_shows_a_table_with_the_best_in_bold_and_all_escaped():
+    names = {"<b>good": [True, True, False], "bad&": [False, True, True]}
+    curves = {name: rejection.accuracy_rejection_curve(c, [2, 1, 0]) for name, c in names.items()}
+    page = rejection.compare({"toy": curves}, rates=[0, 0.5])._repr_html_()
+    assert "<th>&lt;b&gt;good</th><th>bad&amp;</th>" in page
+    assert "<td>AU-ARC</td><td><b>0.8889 (1)</b></td><td>0.3889 (0)</td>" in page
+    assert "on 1 data set<" in page
+
+
+def test_its_repr_is_its_table():
+    curve = rejection.accuracy_rejection_curve([True, False], [1, 0])
+    comparison = rejection.compare({"toy": {"score": curve}})
+    assert repr(comparison) == str(comparison)
+    assert len(repr(comparison).splitlines()) == 12
+
+
+@pytest.mark.parametrize("width", [30, 50, 80, 140])
+def test_scores_that_do_not_fit_stand_below_and_nothing_is_broken(width):
+    rng = np.random.default_rng(0)
+    names = ["r_epsilon", "r_tv", "r_chi2", "r_pari_mutuel", "r_odds_ratio", "u_marg", "u_H", "u_t"]
+    curves = {
+        name: rejection.accuracy_rejection_curve([True] * 50, rng.random(50)) for name in names
+    }
+    file = io.StringIO()
+    table = rejection.compare({"toy": curves})
+    Console(width=width, file=file).print(table.to_rich("Table 1", width))
+    lines = file.getvalue().splitlines()
+    assert max(map(len, lines)) <= width
+    heads = [line.split() for line in lines if line.startswith("reject")]
+    assert [name for head in heads for name in head[1:]] == names
+    assert file.getvalue().count("100.0/1") == 11 * len(names)
+    assert "…" not in file.getvalue()

@@ -176,3 +176,15 @@ def test_rates_just_below_one_keep_one_prediction():
 def test_odd_input_is_named(call, message):
     with pytest.raises(InputError, match=message):
         call()
+
+
+def test_a_curve_is_shown_in_a_line_and_in_a_notebook_as_a_table():
+    curve = rejection.accuracy_rejection_curve([True] * 9 + [False], np.arange(10)[::-1])
+    assert repr(curve) == "Curve of 10 predictions, AU-ARC 0.9900"
+    page = curve._repr_html_()
+    assert "<p>Curve of 10 predictions, AU-ARC 0.9900</p>" in page
+    assert "<td>0%</td><td>0.9000</td>" in page
+    assert "<td>90%</td><td>1.0000</td>" in page
+    assert page.count("<tr>") == 11
+    short = rejection.accuracy_rejection_curve([True], [1.0])
+    assert "<td>90%</td><td>1.0000</td>" in short._repr_html_()

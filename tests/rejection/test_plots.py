@@ -5,6 +5,7 @@ import io
 import matplotlib as mpl
 import numpy as np
 import pytest
+from matplotlib import pyplot as plt
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
@@ -12,6 +13,12 @@ from robustq import InputError, rejection
 from robustq.rejection.plots import _spread, style_line
 
 mpl.use("Agg")
+
+
+@pytest.fixture(autouse=True)
+def close_figures():
+    yield
+    plt.close("all")
 
 
 def results(rows=400, seed=0):
@@ -108,3 +115,21 @@ def test_odd_names_and_rates_can_be_drawn():
     assert len(pixels(axes.figure))
     first, _ = rejection.plot_robustness(correct, score, name="$_{$")
     assert len(pixels(first.figure))
+
+
+def test_new_figures_are_those_that_notebooks_and_scripts_show():
+    before = plt.get_fignums()
+    curve = rejection.accuracy_rejection_curve([True, False], [1.0, 0.0])
+    axes = rejection.plot_curves({"one": curve})
+    first, second = rejection.plot_robustness([True, False], [1.0, 0.0])
+    numbers = [number for number in plt.get_fignums() if number not in before]
+    assert [plt.figure(number) for number in numbers] == [axes.figure, first.figure]
+    assert second.figure is first.figure
+
+
+def test_figures_of_ones_own_are_used():
+    before = plt.get_fignums()
+    curve = rejection.accuracy_rejection_curve([True, False], [1.0, 0.0])
+    axes = Figure().subplots()
+    assert rejection.plot_curves({"one": curve}, ax=axes) is axes
+    assert plt.get_fignums() == before

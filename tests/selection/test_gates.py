@@ -5,6 +5,7 @@ import pytest
 
 from robustq import InputError, NaiveBayesClassifier, SelectiveClassifier
 from robustq.selection.gates import Gate, Promise, calibrate_gate
+from robustq.selection.thresholds import calibrate
 from robustq.selection.training import train
 
 RNG = np.random.default_rng(7)
@@ -75,3 +76,15 @@ def test_the_command_and_the_classifier_have_the_same_gate():
     assert told["accepted"] == selective.coverage_
     accepted = Gate.from_dict(told).accepts(trained.robustness(X, "chi2"))
     np.testing.assert_array_equal(accepted, selective.accepts(X))
+
+
+def test_a_calibration_is_shown_threshold_by_threshold():
+    found = calibrate(np.arange(40) > 4, np.arange(40.0), 0.9)
+    lines = repr(found).splitlines()
+    assert lines[0] == "Calibration on 40 predictions"
+    assert lines[1].split("  ")[-1] == "error at most"
+    assert lines[2].split()[:3] == ["-inf", "40", "5"]
+    assert len(lines) == 2 + len(found.thresholds)
+    page = found._repr_html_()
+    assert "<td>-inf</td><td>40</td><td>5</td>" in page
+    assert page.count("<tr>") == 1 + len(found.thresholds)

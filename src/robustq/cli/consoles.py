@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import os
-from contextlib import contextmanager
+import shutil
+import sys
+import textwrap
+from contextlib import contextmanager, nullcontext
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -14,32 +18,72 @@ if TYPE_CHECKING:
 
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
 __all__ = [
+    "Progress",
+    "caution",
+    "check_folder",
     "check_output",
+    "check_page",
     "check_seed",
+    "complain",
+    "fill_row",
     "make_console",
     "make_table",
     "naming_options",
     "read_number",
+    "say",
+    "showing_progress",
     "split_list",
+    "start_up",
 ]
 
-WIDE = 140
+WIDE, READABLE = 140, 88
+LONGEST = 60
+PAGES = (".html", ".htm")
+FILES = (*PAGES, ".pdf", ".csv", ".json", ".parquet", ".robustq", ".png", ".svg", ".txt", ".zip")
 
 
 def make_console(*, stderr: bool = False) -> Console:
-    """Return a console; where nobody sees it, lines may be long."""
+    """Return a console as wide as the terminal, also where its output goes through a pipe first.
+
+    Where there is no terminal, lines may be long.
+    """
     from rich.console import Console  # noqa: PLC0415 (slow to import)
 
     console = Console(stderr=stderr, highlight=False)
     if console.is_terminal or "COLUMNS" in os.environ:
         return console
-    return Console(stderr=stderr, highlight=False, width=WIDE)
+    return Console(stderr=stderr, highlight=False, width=_find_width())
 
 
-def make_table(*titles: str, right: Sequence[str] = (), title: str | None = None) -> Table:
-    """Return a table to be filled and printed; the columns in `right` are aligned so."""
+def _find_width() -> int:
+    for stream in (sys.stderr, sys.stdin):
+        try:
+            return os.get_terminal_size(stream.fileno()).columns
+        except (AttributeError, OSError, ValueError):
+            continue
+    return WIDE
+
+
+def make_table(
+    *titles: str, right: Sequence[str] = (), title: str | None = None, shrink: str | None = None
+) -> Table:
+    """Return a table to be filled and printed.
+
+    No word is broken: what does not fit ends with an ellipsis.
+
+    Parameters
+    ----------
+    *titles : str
+    right : sequence of str
+        The columns that are aligned to the right.
+    title : str, optional
+    shrink : str, optional
+        The column that gives way where the terminal is narrow, as the first one does; by default
+        the last one.
+    """
     from rich import box  # noqa: PLC0415 (slow to import)
     from rich.table import Table  # noqa: PLC0415
     from rich.text import Text  # noqa: PLC0415
@@ -47,8 +91,112 @@ def make_table(*titles: str, right: Sequence[str] = (), title: str | None = None
     table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
     for name in titles:
         justify: Literal["left", "right"] = "right" if name in right else "left"
-        table.add_column(Text(name), justify=justify, overflow="fold")
+        # To rich, a column gives way where it may be wrapped; the cells say that they are not.
+        gives_way = name in (titles[0], titles[-1] if shrink is None else shrink)
+        table.add_column(
+            Text(name, no_wrap=True),
+            justify=justify,
+            no_wrap=not gives_way,
+            overflow="ellipsis",
+            min_width=len(name),
+        )
     return table
+
+
+def fill_row(table: Table, *cells: str | Text) -> None:
+    """Add a row to a table, each cell of it one line; long texts are cut."""
+    from rich.text import Text  # noqa: PLC0415 (slow to import)
+
+    from robustq.tables.display import shorten  # noqa: PLC0415
+
+    texts = [Text(shorten(cell, LONGEST)) if isinstance(cell, str) else cell for cell in cells]
+    for text in texts:
+        text.no_wrap, text.overflow = True, "ellipsis"
+    table.add_row(*texts)
+
+
+def say(console: Console, text: str, style: str = "") -> None:
+    """Print a paragraph, in lines that are not too long to be read."""
+    console.print(text, style=style, markup=False, width=min(console.width, READABLE))
+
+
+def complain(text: str) -> None:
+    """Say on standard error what is wrong; in a terminal no word is broken."""
+    if sys.stderr is not None and sys.stderr.isatty():
+        width = shutil.get_terminal_size().columns
+        text = textwrap.fill(text, width, break_long_words=False, break_on_hyphens=False)
+    typer.echo(text, err=True)
+
+
+def caution(console: Console, text: str) -> None:
+    """Print what should be known before figures are believed."""
+    say(console, text[:1].upper() + text[1:], style="yellow")
+
+
+class Progress:
+    """What is being done, how far it is and for how long, on standard error."""
+
+    def __init__(self, shown: Any) -> None:
+        self.shown = shown
+
+    def begin(self, what: str) -> None:
+        """Say what is done from now on."""
+        if self.shown is not None:
+            for task in self.shown.task_ids:
+                self.shown.remove_task(task)
+            self.shown.add_task(what, total=None, note="")
+
+    def tell(self, done: float, total: float, note: str = "") -> None:
+        """Say how far it is; what is done in full is followed by something nobody can measure."""
+        if self.shown is not None:
+            task = self.shown.tasks[-1]
+            task.total = total if done < total else None
+            self.shown.update(task.id, completed=done if done < total else 0, note=note)
+
+
+@contextmanager
+def showing_progress(what: str, *, by_blocks: bool = True) -> Iterator[Progress]:
+    """Show how far work is; nothing where nobody sees it.
+
+    Nothing may be printed within: it would be mixed up.
+
+    Parameters
+    ----------
+    what : str
+        What is being done.
+    by_blocks : bool, default True
+        Whether the blocks that work is cut into tell how far it is, or the caller does.
+    """
+    from robustq.blocks import watching  # noqa: PLC0415 (slow to import)
+
+    console = make_console(stderr=True)
+    if not console.is_terminal:
+        yield Progress(None)
+        return
+    from rich import progress as parts  # noqa: PLC0415 (slow to import)
+    from rich.table import Column  # noqa: PLC0415
+
+    line = Column(no_wrap=True, overflow="ellipsis")
+    columns = (
+        parts.SpinnerColumn(),
+        parts.TextColumn("{task.description}", markup=False, table_column=line),
+        parts.BarColumn(20),
+        parts.TaskProgressColumn(),
+        parts.TimeElapsedColumn(),
+        parts.TextColumn("{task.fields[note]}", markup=False, table_column=line),
+    )
+    # Standard output is not ours to redirect: it may be a pipe.
+    with parts.Progress(*columns, console=console, transient=True, redirect_stdout=False) as shown:
+        progress = Progress(shown)
+        progress.begin(what)
+        with watching(progress.tell) if by_blocks else nullcontext():
+            yield progress
+
+
+def start_up() -> None:
+    """Import what all commands need that read or make models: it takes a second or two."""
+    with showing_progress("starting"):
+        import_module("robustq.families.table")
 
 
 def split_list(given: Sequence[str] | None) -> tuple[str, ...]:
@@ -71,16 +219,15 @@ def read_number(text: str, option: str, words: dict[str, Any], kind: type) -> An
 
 @contextmanager
 def naming_options(options: Mapping[str, str]) -> Iterator[None]:
-    """Let errors that begin with the name of a parameter begin with that of an option."""
-    from robustq.exceptions import InputError  # noqa: PLC0415
+    """Let errors about a parameter speak of the option that sets it."""
+    from robustq.exceptions import InputError, ParameterError  # noqa: PLC0415
 
     try:
         yield
-    except InputError as error:
-        name, _, rest = str(error).partition(" ")
-        if name not in options:
+    except ParameterError as error:
+        if error.name not in options:
             raise
-        msg = f"{options[name]} {rest}"
+        msg = f"{options[error.name]} {error.problem}"
         raise InputError(msg) from error
 
 
@@ -90,6 +237,27 @@ def check_seed(seed: int) -> None:
 
     if not 0 <= seed < 2**31:
         msg = f"--seed must be a whole number from 0 to {2**31 - 1}, got {seed}"
+        raise InputError(msg)
+
+
+def check_page(output: Path) -> None:
+    """Raise if the name of a report is not that of a page."""
+    from robustq.exceptions import InputError  # noqa: PLC0415
+
+    if output.suffix.lower() not in PAGES:
+        msg = f"{output}: the report is a page for a browser: choose a name that ends in .html"
+        if output.suffix.lower() == ".pdf":
+            msg += "; the browser prints it as PDF"
+        raise InputError(msg)
+
+
+def check_folder(output: Path) -> None:
+    """Raise if what is to become a folder has the name of a file."""
+    from robustq.exceptions import InputError  # noqa: PLC0415
+
+    if output.suffix.lower() in FILES and not output.is_dir():
+        folder = output.with_suffix("")
+        msg = f"{output} would be a folder: several files go there; name it as one, as in {folder}"
         raise InputError(msg)
 
 

@@ -7,9 +7,11 @@ from typing import Annotated
 
 import typer
 
-from .consoles import make_console, make_table
+from .consoles import fill_row, make_console, make_table
 
 __all__ = ["list_datasets"]
+
+OTHERS, ROOM = 62, 16  # the width of the other columns, and what is left for places at least
 
 
 def list_datasets(
@@ -37,7 +39,7 @@ def list_datasets(
         *("id", "name", "rows", "classes", "features", "where"),
         right=("rows", "classes", "features"),
     )
-    missing = []
+    missing, room = [], max(ROOM, console.width - OTHERS)
     for name in datasets.names():
         source = datasets.get(name)
         place = datasets.locate(source, data_dir)
@@ -45,9 +47,10 @@ def list_datasets(
             place = datasets.find(source, data_dir, download=True, progress=True)
         if place is None:
             missing.append(source)
-        where = Text(str(place)) if place else Text(f"at UCI: {source.archive}", style="dim")
+        style = "" if place else "dim"
+        where = Text(_end_of(str(place or f"at UCI: {source.archive}"), room), style=style)
         counts = (str(source.rows), str(source.classes), str(len(source.features)))
-        table.add_row(source.id, name, *counts, where)
+        fill_row(table, source.id, name, *counts, where)
     console.print(table)
     if missing:
         console.print(
@@ -56,3 +59,8 @@ def list_datasets(
             "into a folder, and give it as --data-dir or in ROBUSTQ_DATA.",
             markup=False,
         )
+
+
+def _end_of(text: str, most: int) -> str:
+    """Return a path of at most so many letters: its end tells more than its beginning."""
+    return text if len(text) <= most else f"…{text[1 - most :]}"

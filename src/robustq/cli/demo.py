@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .consoles import make_console, make_table
+from .consoles import (
+    check_folder,
+    fill_row,
+    make_console,
+    make_table,
+    say,
+    showing_progress,
+    start_up,
+)
 from .evaluate import show_areas
 
 if TYPE_CHECKING:
@@ -28,6 +36,8 @@ def demo(
 
     Example: [bold]robustq demo[/bold]
     """
+    check_folder(output)
+    start_up()
     from robustq import datasets  # noqa: PLC0415 (slow to import)
     from robustq.experiments.evaluation import evaluate  # noqa: PLC0415
     from robustq.families.table import find_recipe  # noqa: PLC0415
@@ -43,16 +53,16 @@ def demo(
     data = datasets.load("german", download=False)
     X, y = data.X, _name_labels(data)
     train, test = split_rows(len(y), 0.4, seed=0)
-    known = f"{X.num_columns} things known about\neach"
-    console.print(
-        f"German credit data: {len(y):,} people who borrowed money, {known}, and whether they were "
-        f"a good or a bad risk. Two models learn from {len(train)} of\nthem and predict the other "
-        f"{len(test)}.\n"
+    say(
+        console,
+        f"German credit data: {len(y):,} people who borrowed money, {X.num_columns} things known "
+        "about each, and whether they were a good or a bad risk. Two models learn from "
+        f"{len(train)} of them and predict the other {len(test)}.\n",
     )
     X_test, y_test = take_rows(X, test), y[test]
     found: list[dict[str, Any]] = []
     for recipe in map(find_recipe, MODELS):
-        with console.status(f"training: {recipe.title}"):
+        with showing_progress(f"training: {recipe.title}"):
             model = make_estimator(recipe, {}, (), seed=0).fit(take_rows(X, train), y[train])
             model.training_ |= {"target": "class", "source": "german (UCI)"}
             model.save(output / f"{recipe.aliases[0]}.robustq")
@@ -65,7 +75,8 @@ def demo(
         "German credit data (Statlog, UCI Machine Learning Repository, CC BY 4.0): "
         f"{len(train)} rows to learn from, {len(test)} to test on."
     )
-    write_evaluation(found, report, title="robustq demo: German credit data", text=text)
+    with showing_progress("writing the report"):
+        write_evaluation(found, report, title="robustq demo: German credit data", text=text)
     for what, path in (("Report", report), ("Models", output / "*.robustq")):
         console.print(f"{what}: {path.resolve()}", soft_wrap=True, markup=False)
 
@@ -74,9 +85,10 @@ def _show_accuracy(console: Any, found: list[dict[str, Any]]) -> None:
     """Show how often the models are right, and which indicators tell when."""
     for item in found:
         console.print(f"{item['title']}: accuracy {item['accuracy']:.1%}", markup=False)
-    console.print(
-        "\nReject the predictions that an indicator trusts least, ever more of them: the mean\n"
-        "accuracy of the rest is AU-ARC. r_… is the robustness in a ball, u_… an uncertainty."
+    say(
+        console,
+        "\nReject the predictions that an indicator trusts least, ever more of them: the mean "
+        "accuracy of the rest is AU-ARC. r_… is a robustness, u_… an uncertainty.",
     )
     show_areas(console, found)
 
@@ -101,7 +113,8 @@ def _show_predictions(console: Any, model: Any, X: Any, y: np.ndarray[Any, Any])
     )
     for row in order[np.linspace(0, len(order) - 1, SHOWN).astype(int)].tolist():
         right = assessment.prediction[row] == y[row]
-        table.add_row(
+        fill_row(
+            table,
             str(assessment.prediction[row]),
             Text(str(y[row]), style="" if right else "bold red"),
             f"{assessment.probability[row]:.3f}",
@@ -110,7 +123,8 @@ def _show_predictions(console: Any, model: Any, X: Any, y: np.ndarray[Any, Any])
             str(assessment.tipping_class["tv"][row]),
         )
     console.print(table)
-    console.print(
-        "robustness (tv) 0.05: moving 5 % of the mass in every one of the model's distributions,\n"
-        "in the worst direction, just flips the prediction. A probability cannot tell you that.\n"
+    say(
+        console,
+        "robustness (tv) 0.05: moving 5 % of the mass in every one of the model's distributions, "
+        "in the worst direction, just flips the prediction. A probability cannot tell you that.\n",
     )

@@ -7,15 +7,24 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .consoles import check_output, make_console, make_table, split_list
+from .consoles import (
+    caution,
+    check_output,
+    check_page,
+    fill_row,
+    make_console,
+    make_table,
+    say,
+    showing_progress,
+    split_list,
+    start_up,
+)
 from .options import Delimiter, EncodingName, ModelPath, NoHeader, make_csv_options
 
 if TYPE_CHECKING:
     from robustq.io import Labelled
 
 __all__ = ["evaluate", "show_areas"]
-
-READABLE = 88
 
 
 def evaluate(
@@ -35,7 +44,7 @@ def evaluate(
     ] = False,
     indicators: Annotated[
         list[str] | None,
-        typer.Option(help="As in r_tv,r_tv_all,u_max; by default those of one model."),
+        typer.Option(help="As in r_tv,r_tv_all,u_max; those of one model by default."),
     ] = None,
     perturbation: Annotated[
         str, typer.Option(help="What the least robust predictions are told by, as in tv_all.")
@@ -44,10 +53,11 @@ def evaluate(
     encoding: EncodingName = None,
     no_header: NoHeader = False,
 ) -> None:
-    """Try a model on rows with labels: accuracy, rejection curves, the least robust predictions.
+    """Try a model on rows with labels: accuracy, curves, a report.
 
-    Example: [bold]robustq evaluate model.robustq test.csv --target outcome -o report.html[/bold]
+    Example: [bold]robustq evaluate model.robustq test.csv -o report.html[/bold]
     """
+    start_up()
     from robustq import load  # noqa: PLC0415 (slow to import)
     from robustq.exceptions import InputError  # noqa: PLC0415
     from robustq.experiments import evaluation  # noqa: PLC0415
@@ -58,20 +68,27 @@ def evaluate(
 
     sources = open_sources([test], make_csv_options(delimiter, encoding, no_header))
     check_output(output, [str(model), *(source.path for source in sources)])
-    classifier = load(model)
+    check_page(output)
+    with showing_progress(f"reading {model.name}"):
+        classifier = load(model)
     label = target or classifier.training_.get("target")
     if not label:
         msg = "the model does not tell what it predicts: give --target"
         raise InputError(msg)
     names = [find_indicator(name) for name in split_list(indicators)]
     ball = find_neighbourhood(perturbation)
-    table = read_table(sources, infer=False)
-    X, y, rows = _separate(classifier, table, label, test)
-    title = Path(model).name
-    found = evaluation.evaluate(
-        classifier, X, y, title=title, names=names or None, ball=ball, rows=rows
-    )
-    write_evaluation([found], output, title=f"{title} on {Path(test).name}")
+    title, name = Path(model).name, Path(test).name
+    with showing_progress(f"reading {name}") as progress:
+        table = read_table(sources, infer=False)
+        X, y, rows = _separate(classifier, table, label, test)
+        progress.begin(f"assessing {len(y):,} rows")
+        found = evaluation.evaluate(
+            classifier, X, y, title=title, names=names or None, ball=ball, rows=rows
+        )
+        progress.begin("writing the report")
+        write_evaluation([found], output, title=f"{title} on {name}")
+    for text in found["cautions"]:
+        caution(make_console(stderr=True), text)
     if as_json:
         typer.echo(say(found))
         return
@@ -110,7 +127,7 @@ def show_areas(console: Any, found: list[dict[str, Any]]) -> None:
             area = model["indicators"].get(name, {}).get("area")
             style = "bold green" if area is not None and area >= top - 1e-9 else ""
             cells.append(Text("–" if area is None else f"{area:.4f}", style=style))
-        table.add_row(Text(name), *cells)
+        fill_row(table, name, *cells)
     console.print(table)
     for remark in dict.fromkeys(remark for model in found for remark in model["remarks"]):
-        console.print(remark, markup=False, width=min(console.width, READABLE))
+        say(console, remark)

@@ -10,10 +10,14 @@ import typer
 from .consoles import (
     check_output,
     check_seed,
+    fill_row,
     make_console,
     make_table,
     naming_options,
+    say,
+    showing_progress,
     split_list,
+    start_up,
 )
 from .options import Delimiter, EncodingName, NoHeader, make_csv_options
 
@@ -63,9 +67,7 @@ def fit(
         typer.Option(help="Calibrate a gate: accept predictions with at most this error."),
     ] = None,
     confidence: Annotated[float, typer.Option(help="With which confidence.")] = 0.95,
-    perturbation: Annotated[
-        str, typer.Option(help="The gate's perturbation, as in tv or tv_all.")
-    ] = "tv",
+    perturbation: Annotated[str, typer.Option(help="Of the gate, as in tv or tv_all.")] = "tv",
     from_json: Annotated[
         Path | None, typer.Option(help="Make the model of `inspect --json`, not of data.")
     ] = None,
@@ -80,7 +82,7 @@ def fit(
     all other numbers, are numbers. The model learns from all rows; before, a copy of it is tried on
     rows it did not see.
 
-    Example: [bold]robustq fit train.csv --target outcome --model forest -o model.robustq[/bold]
+    Example: [bold]robustq fit train.csv --target outcome -o model.robustq[/bold]
     """
     if from_json is not None:
         check_output(output, [str(from_json)])
@@ -90,7 +92,9 @@ def fit(
         msg = "give a table and --target, the column to predict"
         raise typer.BadParameter(msg)
     check_seed(seed)
-    from robustq.families.table import find_recipe  # noqa: PLC0415 (slow to import)
+    start_up()
+    from robustq.families.seen_rows import sketch_rows  # noqa: PLC0415 (slow to import)
+    from robustq.families.table import find_recipe  # noqa: PLC0415
     from robustq.io import describe_columns, open_sources  # noqa: PLC0415
 
     from .models import make_estimator  # noqa: PLC0415
@@ -109,6 +113,7 @@ def fit(
     share = None if no_holdout else holdout
     estimator, found = _learn(made, data, share, seed, max_error, confidence, perturbation)
     estimator.training_ |= {"target": target, "source": Path(train).name}
+    estimator.training_["sketch"] = sketch_rows(estimator, data.X, data.y)
     estimator.save(output)
     console = make_console()
     _show_columns(console, describe_columns(estimator.encoding_, data.X))
@@ -129,7 +134,8 @@ def _read(
     """Return the table to learn from, and how many of its rows have no label."""
     from robustq.io import read_table, require_columns, separate_target  # noqa: PLC0415
 
-    table = read_table(sources)
+    with showing_progress(f"reading {Path(name).name}"):
+        table = read_table(sources)
     for option, names in {"--target": (target,), **lists}.items():
         require_columns(names, table.column_names, name, f"which {option} names")
     data = separate_target(table, target, lists["--drop"])
@@ -157,7 +163,9 @@ def _learn(
     from robustq.selection.gates import Promise  # noqa: PLC0415
     from robustq.selection.training import train  # noqa: PLC0415
 
-    with naming_options(OPTIONS):
+    from .models import name_options  # noqa: PLC0415
+
+    with naming_options(OPTIONS | name_options(made)), showing_progress("learning"):
         return train(
             *(made, data.X, data.y),
             holdout=holdout,
@@ -173,12 +181,14 @@ def _show_columns(console: Any, columns: list[Understanding]) -> None:
     table = make_table(
         *("column", "taken as", "values", "missing", "for example", ""),
         right=("values", "missing"),
+        shrink="for example",
     )
     shown = columns if len(columns) <= 60 else columns[:50]
     for column in shown:
         missing = f"{column.missing:,}" if column.missing else ""
-        cells = (column.name, column.kind, column.values, missing, column.examples[:40])
-        table.add_row(*map(Text, cells), Text(column.remark, style="yellow"))
+        remark = Text(column.remark, style="yellow")
+        cells = (column.name, column.kind, column.values, missing, column.examples)
+        fill_row(table, *cells, remark)
     console.print(table)
     if len(shown) < len(columns):
         console.print(f"… and {len(columns) - len(shown):,} more columns")
@@ -204,27 +214,28 @@ def _show_holdout(console: Any, found: Holdout) -> None:
     from robustq.indicators.choices import REMARK, WIDER  # noqa: PLC0415 (slow to import)
 
     areas = ", ".join(f"{name} {area:.3f}" for name, area in found.au_arc.items())
-    console.print(
+    say(
+        console,
         f"Tried on {found.rows:,} rows held out: accuracy {found.accuracy:.3f} (always the "
         f"most frequent class: {found.frequent:.3f}); AU-ARC {areas}",
-        markup=False,
     )
     if set(WIDER) & set(found.au_arc):
-        console.print(REMARK, markup=False)
+        say(console, REMARK)
 
 
 def _show_gate(console: Any, gate: dict[str, Any]) -> None:
     if gate["above"] is None:
-        console.print(
+        say(
+            console,
             f"Gate: an error of at most {gate['max_error']:g} cannot be promised for this model "
             "with these rows: nothing will be accepted.",
             style="yellow",
         )
         return
-    console.print(
+    say(
+        console,
         f"Gate: accepts {gate['accepted']:.0%}, those with a robustness ({gate['ball']}) above "
         f"{gate['above']:.4g}; their error is at most {gate['bound']:.3f} with "
         f"{gate['confidence']:.0%} confidence, for rows that come as these did. The model "
         "learned from the other rows only.",
-        markup=False,
     )

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from .consoles import make_console, make_table
+from .consoles import fill_row, make_console, make_table, showing_progress, start_up
 from .options import ModelPath
 
 __all__ = ["inspect"]
@@ -25,9 +25,11 @@ def inspect(
 
     Example: [bold]robustq inspect model.robustq --json > model.json[/bold]
     """
+    start_up()
     from robustq import load  # noqa: PLC0415 (slow to import)
 
-    classifier = load(model)
+    with showing_progress(f"reading {model.name}"):
+        classifier = load(model)
     if as_json:
         typer.echo(json.dumps(classifier.to_dict(), ensure_ascii=False, allow_nan=False))
         return
@@ -47,7 +49,8 @@ def _show_facts(console: Any, classifier: Any, size: int) -> None:
         "size": f"{size:,} bytes",
         "classes": _list(classifier.classes_.tolist()),
         **_describe_model(classifier),
-        **{name: _say(value) for name, value in training.items()},
+        # A sketch of rows tells people nothing.
+        **{name: _say(value) for name, value in training.items() if name != "sketch"},
     }
     for name, value in facts.items():
         table.add_row(Text(str(name), style="bold"), Text(str(value)))
@@ -69,14 +72,12 @@ def _describe_model(classifier: Any) -> dict[str, str]:
 
 
 def _show_features(console: Any, classifier: Any) -> None:
-    from rich.text import Text  # noqa: PLC0415 (slow to import)
-
     table = make_table("feature", "values", "", right=("values",))
     columns = classifier.encoding_.columns
     for column in columns[:MOST]:
         categories = getattr(column, "categories", None)
         count = "numbers" if categories is None else f"{len(categories):,}"
-        table.add_row(Text(column.name), count, Text(_list(list(categories or ()))))
+        fill_row(table, column.name, count, _list(list(categories or ())))
     console.print(table)
     if len(columns) > MOST:
         console.print(f"… and {len(columns) - MOST:,} more features")

@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 import traceback
+import warnings
 from typing import Any, NoReturn
 
 import typer
@@ -16,6 +17,7 @@ from robustq import __version__
 from robustq.exceptions import RobustqError
 from robustq.files import explain_os_error
 
+from .consoles import complain
 from .datasets import list_datasets
 from .demo import demo
 from .evaluate import evaluate
@@ -40,7 +42,7 @@ class _Group(TyperGroup):
             _explain(context, error, str(error))
             raise typer.Exit(WRONG) from error
         except KeyboardInterrupt as error:
-            typer.echo("Interrupted.", err=True)
+            complain("Interrupted.")
             raise typer.Exit(INTERRUPTED) from error
         except BrokenPipeError:
             _leave(0)  # whoever read our output has seen enough
@@ -50,6 +52,11 @@ class _Group(TyperGroup):
         except MemoryError as error:
             _explain(context, error, "there is not enough memory for this")
             raise typer.Exit(WRONG) from error
+
+
+def _unwrap(text: str) -> str:
+    """Return a text whose paragraphs are one line each: terminals are of any width."""
+    return "\n\n".join(" ".join(paragraph.split()) for paragraph in text.split("\n\n"))
 
 
 app = typer.Typer(
@@ -69,7 +76,7 @@ for name, command in (
     ("reproduce", reproduce),
     ("datasets", list_datasets),
 ):
-    app.command(name)(command)
+    app.command(name, help=_unwrap(command.__doc__ or ""))(command)
 
 
 def _show_version(wanted: bool) -> None:
@@ -101,7 +108,13 @@ def main() -> None:
         # Not every terminal can show every letter.
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
+    warnings.showwarning = _show_warning
     _run(sys.argv[1:])
+
+
+def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
+    """Show what a warning says; where in the code it was raised is nothing for users."""
+    complain(f"Warning: {message}")
 
 
 def _run(arguments: list[str]) -> None:
@@ -119,12 +132,11 @@ def _run(arguments: list[str]) -> None:
             _leave(WRONG if isinstance(error, RobustqError) else CRASHED)
         if isinstance(error, OSError):
             # Help goes to standard output before any command is asked.
-            typer.echo(f"Error: the output cannot be written ({explain_os_error(error)})", err=True)
+            complain(f"Error: the output cannot be written ({explain_os_error(error)})")
             _leave(WRONG)
-        typer.echo(
+        complain(
             f"Error: something went wrong within robustq ({type(error).__name__}: {error}). "
-            f"Please report it, with what {DEBUG} shows.",
-            err=True,
+            f"Please report it, with what {DEBUG} shows."
         )
         _leave(CRASHED)
 
@@ -154,4 +166,4 @@ def _debug_first(arguments: list[str]) -> list[str]:
 def _explain(context: Any, error: Exception, text: str) -> None:
     if context.params.get("debug"):
         raise error
-    typer.echo(f"Error: {text}", err=True)
+    complain(f"Error: {text}")

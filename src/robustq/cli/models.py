@@ -7,6 +7,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from robustq.exceptions import InputError
+from robustq.families.table import recipe_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from robustq.families.base import GenerativeClassifier
     from robustq.families.kinds import Recipe
 
-__all__ = ["make_estimator", "read_options", "read_value"]
+__all__ = ["make_estimator", "name_options", "read_options", "read_value"]
 
 # What has an option of its own in every command that trains.
 OWN = {"categorical": "--categorical", "numeric": "--numeric"}
@@ -57,6 +58,13 @@ def make_estimator(
         elif option.default is not None:
             named.setdefault(option.parameter, option.default)
     return recipe.make(named, seed)
+
+
+def name_options(estimator: GenerativeClassifier) -> dict[str, str]:
+    """Return the options that set parameters of an estimator, by the names of the parameters."""
+    recipe = recipe_of(estimator)
+    options = {} if recipe is None else recipe.options
+    return {option.parameter: _flag(name) for name, option in options.items()}
 
 
 def _flag(name: str) -> str:

@@ -12,15 +12,11 @@ if TYPE_CHECKING:
 
 __all__ = ["Delimiter", "EncodingName", "ModelPath", "NoHeader", "make_csv_options"]
 
-Delimiter = Annotated[
-    str | None, typer.Option("--delimiter", help="Of CSV; found out by default. Also: tab.")
-]
+Delimiter = Annotated[str | None, typer.Option("--delimiter", help="Of CSV, as in ; or tab.")]
 EncodingName = Annotated[
     str | None, typer.Option("--encoding", help="Of CSV, as in utf-8 or cp1252.")
 ]
-NoHeader = Annotated[
-    bool, typer.Option("--no-header", help="The first row of CSV holds data, not names.")
-]
+NoHeader = Annotated[bool, typer.Option("--no-header", help="The first row holds no names.")]
 ModelPath = Annotated[Path, typer.Argument(help="A model file.", metavar="MODEL")]
 
 

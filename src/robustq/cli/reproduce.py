@@ -10,7 +10,16 @@ import typer
 
 from robustq.exceptions import InputError
 
-from .consoles import make_console, naming_options, read_number, split_list
+from .consoles import (
+    check_folder,
+    make_console,
+    naming_options,
+    read_number,
+    say,
+    showing_progress,
+    split_list,
+    start_up,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,13 +40,13 @@ OPTIONS = {
 
 def reproduce(
     output: Annotated[
-        Path, typer.Option("--output", "-o", help="The folder for tables, pictures and report.")
+        Path, typer.Option("--output", "-o", help="The folder for tables and report.")
     ] = Path("results"),
     quick: Annotated[
         bool, typer.Option("--quick", help="Three runs, on the data sets that are at hand.")
     ] = False,
     datasets: Annotated[
-        list[str] | None, typer.Option(help="Which data sets, with commas between them.")
+        list[str] | None, typer.Option(help="Data sets, with commas between.")
     ] = None,
     runs: Annotated[int | None, typer.Option(help="How many runs; 10 by default.")] = None,
     models: Annotated[
@@ -48,10 +57,10 @@ def reproduce(
         typer.Option(help="As in r_tv,r_tv_all,u_max; module:Class for a ball of one's own."),
     ] = None,
     smoothing: Annotated[
-        float, typer.Option(help="Of the forest's leaves; 0 is maximum likelihood.")
+        float, typer.Option(help="Of the forest's leaves; 0 by default: maximum likelihood.")
     ] = 0.0,
     nbc_smoothing: Annotated[
-        str, typer.Option(help="Of naive Bayes: a number, or cv for cross-validation.")
+        str, typer.Option(help="Of naive Bayes: a number, or cv for the best by cross-validation.")
     ] = "cv",
     max_depth: Annotated[
         str, typer.Option(help="Of the trees: a number, none for unlimited, or auto.")
@@ -64,12 +73,14 @@ def reproduce(
         Path | None, typer.Option(help="A folder with UCI's files or archives.")
     ] = None,
 ) -> None:
-    """Run the paper's experiments: both tables, all curves, and a report.
+    """Run the paper's experiments: tables, curves and a report.
 
     Stopped at any moment, the same command goes on where it was.
 
     Example: [bold]robustq reproduce --quick -o results[/bold]
     """
+    check_folder(output)
+    start_up()
     from robustq.experiments import reproduce as carry_out  # noqa: PLC0415 (slow to import)
     from robustq.report import write_reproduction  # noqa: PLC0415
     from robustq.report.pages import begin_sentence  # noqa: PLC0415
@@ -89,14 +100,15 @@ def reproduce(
     )
     with _watch() as watcher:
         found = carry_out(plan, output, data_dir=data_dir, workers=workers, watcher=watcher)
-    report = write_reproduction(found.summary, found.timings, output)
+    with showing_progress("writing the report"):
+        report = write_reproduction(found.summary, found.timings, output)
     console = make_console()
     for model, table in found.tables.items():
         title = begin_sentence(found.summary["models"][model]["title"])
-        console.print(table.to_rich(title))
+        console.print(table.to_rich(title, console.width))
     own = [data["name"] for data in found.summary["data_sets"] if data["own_split"]]
     if own and plan.runs > 1:
-        console.print(f"{', '.join(own)}: split by UCI, the runs differ by their seeds only.")
+        say(console, f"{', '.join(own)}: split by UCI, the runs differ by their seeds only.")
     seconds = found.timings["wall"]
     console.print(f"Done in {seconds:.0f} s. Report: {report}", markup=False, soft_wrap=True)
 

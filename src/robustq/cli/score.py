@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from contextlib import contextmanager
 from functools import partial
@@ -10,7 +11,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .consoles import check_output, make_console, split_list
+from .consoles import (
+    caution,
+    check_output,
+    make_console,
+    showing_progress,
+    split_list,
+    start_up,
+)
 from .options import Delimiter, EncodingName, ModelPath, NoHeader, make_csv_options
 
 if TYPE_CHECKING:
@@ -55,10 +63,11 @@ def score(
     """Give every row a prediction, how far it is from flipping, and what it would flip to.
 
     Reads and writes piece by piece: any number of rows fits into memory. The output appears under
-    its name when it is complete.
+    its name when it is complete. Its first column, row, counts the rows of the data from 1.
 
     Example: [bold]robustq score model.robustq new.csv -o scored.csv --keep id[/bold]
     """
+    start_up()
     from robustq import load  # noqa: PLC0415 (slow to import)
     from robustq.core.neighbourhoods import DEFAULT_PERTURBATIONS  # noqa: PLC0415
     from robustq.indicators.finding import find_neighbourhoods  # noqa: PLC0415
@@ -69,24 +78,27 @@ def score(
         read_ahead,
         unify_types,
     )
-    from robustq.scoring import Scorer  # noqa: PLC0415
+    from robustq.scoring import Scorer, number_rows  # noqa: PLC0415
 
     check_ending(output)
     sources = open_sources(data, make_csv_options(delimiter, encoding, no_header))
     check_output(output, [str(model), *(source.path for source in sources)])
-    classifier = load(model)
+    with showing_progress(f"reading {model.name}"):
+        classifier = load(model)
     asked = find_neighbourhoods(split_list(perturbation) or DEFAULT_PERTURBATIONS)
     gate = _find_gate(classifier.training_, asked, min_robustness)
     kept = _list_kept(sources, split_list(keep), keep_all=keep_all)
     scorer = Scorer(classifier, asked, kept, gate, unify_types(sources, kept or ()))
     start, rows = time.perf_counter(), 0
     batches = read_ahead(_read(sources, scorer))
-    first = scorer.score(next(batches))
-    with open_writer(output, first.schema) as writer, _watch(sources) as watch:
-        for scored in _chain(first, batches, scorer):
-            writer.write_table(scored)
-            rows += scored.num_rows
-            watch(rows)
+    # Results that scroll through the terminal are progress enough.
+    with _watch(sources, shown=output != "-" or not sys.stdout.isatty()) as watch:
+        first = number_rows(scorer.score(next(batches)), rows)
+        with open_writer(output, first.schema) as writer:
+            for scored in _chain(first, batches, scorer):
+                writer.write_table(scored)
+                rows += scored.num_rows
+                watch(rows)
     if output != "-":
         _report(make_console(stderr=True), scorer, rows, time.perf_counter() - start, output)
 
@@ -142,46 +154,39 @@ def _read(sources: list[Source], scorer: Scorer) -> Iterator[Any]:
 
 
 def _chain(first: Any, batches: Iterator[Any], scorer: Scorer) -> Iterator[Any]:
+    from robustq.scoring import number_rows  # noqa: PLC0415 (slow to import)
+
     yield first
+    rows = first.num_rows
     for batch in batches:
         if batch.num_rows:
-            yield scorer.score(batch)
+            yield number_rows(scorer.score(batch), rows)
+            rows += batch.num_rows
 
 
 @contextmanager
-def _watch(sources: list[Source]) -> Iterator[Callable[[int], None]]:
-    """Give what shows how far it is; nothing where nobody sees it."""
-    console = make_console(stderr=True)
-    if not console.is_terminal:
+def _watch(sources: list[Source], *, shown: bool) -> Iterator[Callable[[int], None]]:
+    """Give what shows how far it is: by how much of the files has been read."""
+    if not shown:
         yield lambda _: None
         return
-    from rich import progress as parts  # noqa: PLC0415 (slow to import)
-
-    columns = (
-        parts.TextColumn("scoring"),
-        parts.BarColumn(),
-        parts.TaskProgressColumn(),
-        parts.TimeRemainingColumn(),
-        parts.TextColumn("{task.fields[rows]}"),
-    )
     total, start = sum(source.size for source in sources), time.perf_counter()
-    with parts.Progress(*columns, console=console, transient=True) as progress:
-        task = progress.add_task("", total=total or None, rows="")
+    with showing_progress("scoring", by_blocks=False) as progress:
 
         def show(rows: int) -> None:
             speed = rows / (time.perf_counter() - start)
             done = sum(source.size * source.share for source in sources)
-            progress.update(task, completed=done, rows=f"{rows:,} rows, {speed:,.0f} rows/s")
+            progress.tell(done, total, f"{rows:,} rows, {speed:,.0f} rows/s")
 
         yield show
 
 
 def _report(console: Any, scorer: Scorer, rows: int, seconds: float, output: str) -> None:
+    from robustq.families.base import describe_unknown  # noqa: PLC0415 (slow to import)
+
     if scorer.unknown:
-        found = ", ".join(f"{count:,} in {label}" for label, count in scorer.unknown.items())
-        console.print(
-            f"Values never seen in training, taken as missing: {found}",
-            style="yellow",
-            markup=False,
-        )
+        caution(console, describe_unknown(scorer.unknown))
+    if scorer.gate is not None:
+        share = f" ({scorer.accepted / rows:.1%})" if rows else ""
+        console.print(f"{scorer.accepted:,} of {rows:,} predictions accepted{share}", markup=False)
     console.print(f"{rows:,} rows in {seconds:.1f} s: {Path(output)}", soft_wrap=True, markup=False)

@@ -2,28 +2,36 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from robustq.exceptions import InputError, PositionError, UnknownNameError
+from robustq.tables.display import as_html, as_text, show_value
 from robustq.tables.frames import as_arrow, as_pandas, as_polars
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     import pandas as pd
     import polars as pl
     import pyarrow as pa
 
-    from robustq.arrays import Floats
+    from robustq.arrays import Floats, Indices
 
 __all__ = ["Assessment"]
 
 SHOWN = 10
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class Assessment:
     """One row per prediction: how sure, how robust, and against whom.
+
+    A slice, a mask of truth values or a list of positions in brackets gives the assessment of some
+    of the rows; `least` gives those to look at first.
 
     Attributes
     ----------
@@ -38,6 +46,23 @@ class Assessment:
         means that no size does.
     tipping_class : dict of str to ndarray of shape (rows,)
         For each perturbation, the label that first catches up; None where nothing does.
+    index : pandas.Index or ndarray of shape (rows,)
+        The index of the frame that was assessed; of a table without one, the positions of the rows.
+    unknown : dict of str to int
+        How many values of each column were never seen in training, in the whole table assessed.
+
+    Examples
+    --------
+    >>> from robustq import NaiveBayesClassifier
+    >>> X, y = [["a"], ["a"], ["b"], ["b"], ["b"]], [0, 0, 1, 1, 0]
+    >>> assessment = NaiveBayesClassifier(1.0).fit(X, y).assess(X, ["tv"])
+    >>> assessment.least(2)
+    Assessment of 2 predictions
+       prediction  probability  runner_up  robustness_tv  tipping_class_tv
+    2           1       0.5556          0        0.02791                 0
+    3           1       0.5556          0        0.02791                 0
+    >>> len(assessment[assessment.robustness["tv"] > 0.1])
+    2
     """
 
     prediction: np.ndarray[Any, Any]
@@ -45,9 +70,89 @@ class Assessment:
     runner_up: np.ndarray[Any, Any]
     robustness: dict[str, Floats]
     tipping_class: dict[str, np.ndarray[Any, Any]]
+    index: Any = None
+    unknown: dict[str, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.index is None:
+            object.__setattr__(self, "index", np.arange(len(self)))
 
     def __len__(self) -> int:
         return len(self.prediction)
+
+    # Some of the rows
+
+    def __getitem__(self, rows: Any) -> Assessment:
+        """Return the assessment of one row, a slice, those of a mask, or a list of positions."""
+        positions = self._locate(rows)
+        return replace(
+            self,
+            prediction=self.prediction[positions],
+            probability=self.probability[positions],
+            runner_up=self.runner_up[positions],
+            robustness={name: sizes[positions] for name, sizes in self.robustness.items()},
+            tipping_class={name: rivals[positions] for name, rivals in self.tipping_class.items()},
+            index=self.index[positions],
+        )
+
+    def __iter__(self) -> Iterator[Assessment]:
+        return (self[row] for row in range(len(self)))
+
+    def least(self, n: int = 10, by: str | None = None) -> Assessment:
+        """Return the n least robust predictions, the least robust one first.
+
+        Parameters
+        ----------
+        n : int, default 10
+        by : str, optional
+            The perturbation whose robustness counts; by default the first one.
+        """
+        if not isinstance(n, Integral) or isinstance(n, bool) or n < 0:
+            msg = f"n must be a whole number of at least 0, got {n!r}"
+            raise InputError(msg)
+        if by is None:
+            by = next(iter(self.robustness), None)
+        if by not in self.robustness:
+            msg = f"nothing was assessed by {by!r}: there is {', '.join(self.robustness) or 'none'}"
+            raise UnknownNameError(msg)
+        return self[np.argsort(self.robustness[by], kind="stable")[: int(n)]]
+
+    def _locate(self, rows: Any) -> Indices:
+        """Return the positions that something in brackets means."""
+        every = np.arange(len(self))
+        if isinstance(rows, slice):
+            return every[rows]
+        if isinstance(rows, Integral) and not isinstance(rows, bool):
+            rows = [rows]
+        try:
+            given = np.asarray(rows)
+        except ValueError:
+            given = np.asarray(None)
+        if given.dtype == bool and given.shape == every.shape:
+            self._require_same_index(rows)
+            return every[given]
+        if given.ndim != 1 or (len(given) and given.dtype.kind not in "iu"):
+            msg = (
+                f"rows are a position, a slice, {len(self):,} truth values or a list of positions, "
+                f"got {type(rows).__name__} of {given.dtype} and shape {given.shape}"
+            )
+            raise InputError(msg)
+        outside = (given < -len(self)) | (given >= len(self))
+        if outside.any():
+            msg = f"there is no row {given[outside][0]}: {len(self):,} rows were assessed"
+            raise PositionError(msg)
+        return every[given.astype(np.int64)]
+
+    def _require_same_index(self, mask: Any) -> None:
+        """Raise if a mask is a series of other rows, or of the same in another order."""
+        labels: Any = getattr(mask, "index", None)
+        if hasattr(labels, "equals") and hasattr(self.index, "equals"):
+            if labels.equals(self.index):
+                return
+            msg = "the mask's index is not that of the rows assessed: align it, as by mask[index]"
+            raise InputError(msg)
+
+    # Tables
 
     def to_dict(self) -> dict[str, np.ndarray[Any, Any]]:
         """Return the columns by name."""
@@ -62,31 +167,43 @@ class Assessment:
         return columns
 
     def to_arrow(self) -> pa.Table:
-        """Return a pyarrow table."""
+        """Return a pyarrow table; it has no index."""
         return as_arrow(self.to_dict())
 
     def to_pandas(self) -> pd.DataFrame:
-        """Return a pandas frame."""
-        return as_pandas(self.to_dict())
+        """Return a pandas frame, with the index of the frame that was assessed."""
+        return as_pandas(self.to_dict(), None if self._is_counted() else self.index)
 
     def to_polars(self) -> pl.DataFrame:
-        """Return a polars frame."""
+        """Return a polars frame; it has no index."""
         return as_polars(self.to_dict())
 
+    def _is_counted(self) -> bool:
+        """Tell whether the index says nothing more than the order of the rows."""
+        return isinstance(self.index, np.ndarray) and np.array_equal(
+            self.index, np.arange(len(self))
+        )
+
+    # To be looked at
+
+    @property
+    def _title(self) -> str:
+        return f"Assessment of {len(self):,} prediction{'' if len(self) == 1 else 's'}"
+
+    @property
+    def _more(self) -> str:
+        return f"… {len(self) - SHOWN:,} more" if len(self) > SHOWN else ""
+
+    def _cells(self, *, counted: bool) -> dict[str, list[str]]:
+        """Return the first rows as text; with an index where it tells more, or where asked for."""
+        columns: dict[str, Any] = self.to_dict()
+        if counted or not np.array_equal(self.index, np.arange(len(self))):
+            columns = {"": self.index, **columns}
+        return {name: list(map(show_value, cells[:SHOWN])) for name, cells in columns.items()}
+
     def __repr__(self) -> str:
-        columns = {name: [_show(v) for v in c[:SHOWN]] for name, c in self.to_dict().items()}
-        widths = {name: max(map(len, [name, *cells])) for name, cells in columns.items()}
-        lines = ["  ".join(name.rjust(widths[name]) for name in columns)]
-        lines += [
-            "  ".join(cells[row].rjust(widths[name]) for name, cells in columns.items())
-            for row in range(min(SHOWN, len(self)))
-        ]
-        count = f"Assessment of {len(self):,} prediction{'' if len(self) == 1 else 's'}"
-        more = f"\n… {len(self) - SHOWN:,} more" if len(self) > SHOWN else ""
-        return "\n".join([count, *lines]) + more
+        lines = [self._title, as_text(self._cells(counted=False)), self._more]
+        return "\n".join(filter(None, lines))
 
-
-def _show(value: object) -> str:
-    if isinstance(value, (float, np.floating)):
-        return f"{value:.4g}"
-    return "–" if value is None else str(value)
+    def _repr_html_(self) -> str:
+        return as_html(self._title, self._cells(counted=True), self._more)

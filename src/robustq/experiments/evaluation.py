@@ -7,7 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from robustq import rejection
+from robustq.blocks import for_each_block
 from robustq.core.neighbourhoods import read
+from robustq.families.base import describe_unknown
+from robustq.families.seen_rows import find_seen
 from robustq.indicators import get
 from robustq.indicators.choices import REMARK, list_single, list_wider
 from robustq.indicators.scores import examine
@@ -70,11 +73,13 @@ def evaluate(
     return {
         "title": title,
         "kind": type(model).__name__,
-        "training": getattr(model, "training_", {}),
+        "training": {k: v for k, v in getattr(model, "training_", {}).items() if k != "sketch"},
         "rows": len(y),
         **_describe_classes(y, correct),
-        "indicators": {name: _describe_curve(correct, s) for name, s in seen.scores.items()},
+        "indicators": _describe_curves(correct, seen.scores),
         "left_out": [name for name in known if name not in chosen] if names is None else [],
+        "unknown": seen.assessment.unknown,
+        "cautions": _list_cautions(model, X, y, seen.assessment.unknown),
         "remarks": [REMARK] if set(list_wider(model)) & set(seen.scores) else [],
         "ball": told.name,
         "robustness": {
@@ -84,6 +89,24 @@ def evaluate(
         "points": {"correct": correct, "robustness": robustness},
         "least": _list_least(X, y, seen.assessment, told.name, rows),
     }
+
+
+def _list_cautions(
+    model: GenerativeClassifier, X: pa.Table, y: np.ndarray[Any, Any], unknown: dict[str, int]
+) -> list[str]:
+    """Return, in words, what makes the figures less than they seem."""
+    cautions = [describe_unknown(unknown)] if unknown else []
+    seen = find_seen(model, X, y, getattr(model, "training_", {}).get("sketch"))
+    if seen is not None and seen.found:
+        rows = f"{seen.found:,} of {seen.looked_at:,} rows"
+        if seen.looked_at < len(y):
+            share = seen.found / seen.looked_at
+            rows = f"about {share:.0%} of the rows ({seen.found:,} of {seen.looked_at:,} looked at)"
+        cautions.append(
+            f"{rows} are equal to rows that the model has learned from: for such rows the figures "
+            "promise too much"
+        )
+    return cautions
 
 
 def _describe_classes(y: np.ndarray[Any, Any], correct: Bools) -> dict[str, Any]:
@@ -102,6 +125,18 @@ def _is_quick(name: str) -> bool:
     """Tell whether an indicator takes no long where rows are many."""
     neighbourhood = get(name).neighbourhood
     return neighbourhood is None or neighbourhood.ball.form(np.array([0.5])) is not None
+
+
+def _describe_curves(correct: Bools, scores: dict[str, Floats]) -> dict[str, Any]:
+    """Return what there is to say about each curve, several at once."""
+    found: dict[str, Any] = dict.fromkeys(scores)
+
+    def work(block: slice) -> None:
+        for name in list(scores)[block]:
+            found[name] = _describe_curve(correct, scores[name])
+
+    for_each_block(work, len(scores), 1)
+    return found
 
 
 def _describe_curve(correct: Bools, score: Floats) -> dict[str, Any]:
@@ -130,21 +165,20 @@ def _list_least(
     X: pa.Table, y: np.ndarray[Any, Any], assessment: Assessment, ball: str, places: Indices | None
 ) -> list[dict[str, Any]]:
     """Return the least robust predictions, with what would flip them."""
-    robustness = assessment.robustness[ball]
-    rows = np.argsort(robustness, kind="stable")[:LEAST_ROBUST]
+    least = assessment.least(LEAST_ROBUST, ball)
     places = np.arange(len(y)) if places is None else places
-    features = take_rows(X, rows).to_pylist()
+    features = take_rows(X, least.index).to_pylist()
     return [
         {
             "row": int(places[row]) + 1,
-            "prediction": _plain(assessment.prediction[row]),
+            "prediction": _plain(least.prediction[rank]),
             "truth": _plain(y[row]),
-            "probability": float(assessment.probability[row]),
-            "robustness": float(robustness[row]),
-            "tipping_class": _plain(assessment.tipping_class[ball][row]),
+            "probability": float(least.probability[rank]),
+            "robustness": float(least.robustness[ball][rank]),
+            "tipping_class": _plain(least.tipping_class[ball][rank]),
             "features": {name: _plain(value) for name, value in shown.items()},
         }
-        for row, shown in zip(rows, features, strict=True)
+        for rank, (row, shown) in enumerate(zip(least.index, features, strict=True))
     ]
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from robustq.families.table import find_recipe
 from robustq.rejection import average_curves
-from robustq.rejection.plots import LAST, plot_curves, style_line, tidy_axes
+from robustq.rejection.plots import LAST, SIZE, plot_curves, style_line, tidy_axes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -27,8 +27,11 @@ DPI = 150
 
 def draw_curves(curves: Mapping[str, list[Curve]], title: str) -> Figure:
     """Return the accuracy-rejection curves of one data set and model, averaged over the runs."""
-    axes: Any = plot_curves({name: average_curves(c) for name, c in curves.items()}, title=title)
-    figure: Figure = axes.figure
+    from matplotlib.figure import Figure  # noqa: PLC0415 (slow to import)
+
+    figure = Figure(figsize=SIZE, layout="constrained")
+    averages = {name: average_curves(c) for name, c in curves.items()}
+    plot_curves(averages, ax=figure.subplots(), title=title)
     return figure
 
 

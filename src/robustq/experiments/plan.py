@@ -18,6 +18,7 @@ from robustq.families.parameters import (
     LARGEST_SMOOTHING,
     is_between,
     is_count,
+    require,
 )
 from robustq.families.table import RECIPES, find_recipe
 from robustq.indicators.finding import find_indicator, is_imported
@@ -102,24 +103,26 @@ class Plan:
             object.__setattr__(self, field, value)
         names = [find_indicator(name).name for name in self.indicators]
         _distinct("indicators", names)
-        _check("runs", self.runs, is_count(self.runs, 1, 10_000), "a whole number from 1")
-        _check(
+        require("runs", self.runs, is_count(self.runs, 1, 10_000), "a whole number from 1")
+        require(
             "seed", self.seed, is_count(self.seed, 0), f"a whole number from 0 to {LARGEST_COUNT}"
         )
-        _check("trees", self.trees, is_count(self.trees, 1), "a whole number from 1")
-        _check("most_tests", self.most_tests, is_count(self.most_tests, 1), "a whole number from 1")
+        require("trees", self.trees, is_count(self.trees, 1), "a whole number from 1")
+        require(
+            "most_tests", self.most_tests, is_count(self.most_tests, 1), "a whole number from 1"
+        )
         share = is_between(self.test_share, 0.0, 1.0) and self.test_share < 1.0
-        _check("test_share", self.test_share, share, "a number between 0 and 1")
+        require("test_share", self.test_share, share, "a number between 0 and 1")
         leaf = is_between(self.leaf_smoothing, 0.0, LARGEST_SMOOTHING, low_included=True)
-        _check("leaf_smoothing", self.leaf_smoothing, leaf, "a number from 0")
+        require("leaf_smoothing", self.leaf_smoothing, leaf, "a number from 0")
         nbc = self.nbc_smoothing == "cv" or is_between(
             self.nbc_smoothing, 0.0, LARGEST_SMOOTHING, low_included=True
         )
-        _check("nbc_smoothing", self.nbc_smoothing, nbc, '"cv" or a number from 0')
+        require("nbc_smoothing", self.nbc_smoothing, nbc, '"cv" or a number from 0')
         depth = self.max_depth in (None, "auto") or is_count(self.max_depth, 1)
-        _check("max_depth", self.max_depth, depth, 'a whole number from 1, "auto" or None')
+        require("max_depth", self.max_depth, depth, 'a whole number from 1, "auto" or None')
         models = is_count(self.bootstrap_models, 1, 10_000)
-        _check("bootstrap_models", self.bootstrap_models, models, "a whole number from 1")
+        require("bootstrap_models", self.bootstrap_models, models, "a whole number from 1")
 
     def pieces(self) -> list[Piece]:
         """Return everything there is to run."""
@@ -173,9 +176,3 @@ def _distinct(what: str, given: list[str]) -> tuple[str, ...]:
         msg = f"each of the {what} can be named once, got {', '.join(twice)} again"
         raise InputError(msg)
     return tuple(given)
-
-
-def _check(name: str, value: Any, holds: bool, allowed: str) -> None:
-    if not holds:
-        msg = f"{name} must be {allowed}, got {value!r}"
-        raise InputError(msg)

@@ -13,16 +13,26 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import NotFittedError as SklearnNotFittedError
 
 from robustq import __version__
-from robustq.blocks import for_each_block
+from robustq.blocks import count_cores, for_each_block
 from robustq.core import engine
 from robustq.core.assessment import Assessment
 from robustq.core.neighbourhoods import DEFAULT_PERTURBATIONS, read, read_all
 from robustq.core.quantified import Quantified
-from robustq.exceptions import RobustqError, UnknownValueWarning
+from robustq.exceptions import (
+    InputError,
+    RobustqError,
+    UnknownValueWarning,
+    UnsupportedError,
+    warn_caller,
+)
 from robustq.tables import UNKNOWN, Encoding, Rows, Table, find_distinct
+from robustq.tables.frames import index_of
+from robustq.tables.single_rows import refuse_single_row
+
+from .parameters import LARGEST_COUNT, is_count, read_random_state, require
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from numpy.typing import ArrayLike
@@ -33,12 +43,14 @@ if TYPE_CHECKING:
 __all__ = [
     "GenerativeClassifier",
     "NotFittedError",
+    "describe_unknown",
     "encode",
     "ignoring_unknown_values",
     "require_fitted",
 ]
 
 BLOCK_ROWS = 1 << 13
+LEAST_ROWS = 1 << 8
 
 
 class NotFittedError(RobustqError, SklearnNotFittedError):
@@ -128,6 +140,52 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):
         best = self._map(X, lambda rows: engine.predict(self.model_, rows), dtype=np.intp)
         return self.classes_[best]
 
+    # The joint distribution
+
+    def log_likelihood(self, X: Any) -> Floats:
+        """Return log p(f) for each row: how usual it is, whatever its class.
+
+        Parameters
+        ----------
+        X : frame or array of shape (rows, features)
+
+        Returns
+        -------
+        ndarray of shape (rows,)
+            Low for outliers; −∞ for rows that the model holds impossible.
+        """
+        return self._map(X, lambda rows: np.logaddexp.reduce(self.model_.log_joint(rows), axis=1))
+
+    def sample(
+        self, n: int = 1, random_state: int | np.random.RandomState | None = None
+    ) -> tuple[Any, np.ndarray[Any, Any]]:
+        """Draw rows and labels from the joint distribution.
+
+        Parameters
+        ----------
+        n : int, default 1
+        random_state : int or RandomState, optional
+
+        Returns
+        -------
+        X : pyarrow.Table or ndarray
+            A table where the columns have names, an array where they have not. Of a number that
+            the model knows by its bin, the middle of that bin, or the edge of an outer one.
+        y : ndarray of shape (n,)
+        """
+        self._require_fitted()
+        if not is_count(n, 1):
+            msg = f"n must be a whole number from 1 to {LARGEST_COUNT}, got {n!r}"
+            raise InputError(msg)
+        rng = np.random.default_rng(int(read_random_state(random_state).randint(2**31)))
+        rows, labels = self._draw(int(n), rng)
+        return self.encoding_.decode(rows), self.classes_[labels]
+
+    def _draw(self, n: int, rng: np.random.Generator) -> tuple[Rows, Indices]:  # noqa: ARG002
+        """Return n rows and the positions of their classes."""
+        msg = f"{type(self).__name__} cannot draw rows"
+        raise UnsupportedError(msg)
+
     # Robustness
 
     @property
@@ -188,7 +246,9 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):
         Assessment
         """
         neighbourhoods = read_all(perturbations, parts, sizes)
-        found = self.quantify(X, neighbourhoods)
+        table = self._arrange(X)
+        found, unknown = self._quantify(table, neighbourhoods)
+        self._report_unknown(table, unknown)
         names = [neighbourhood.name for neighbourhood in neighbourhoods]
         return Assessment(
             prediction=self.classes_[found.prediction],
@@ -199,6 +259,8 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):
                 name: self._labels_or_none(tipping)
                 for name, tipping in zip(names, found.tipping, strict=True)
             },
+            index=index_of(X),
+            unknown=_name_counts(table, unknown),
         )
 
     def quantify(self, X: Any, neighbourhoods: Sequence[Neighbourhood]) -> Quantified:
@@ -254,7 +316,10 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):
         def work(block: slice) -> None:
             found.put(block, engine.quantify(self.model_, rows[firsts[block]], bound))
 
-        for_each_block(work, len(firsts), BLOCK_ROWS, self._threads())
+        # Enough blocks for all threads, and for whoever watches.
+        share = len(firsts) // (8 * (self._threads() or count_cores()))
+        block_rows = min(BLOCK_ROWS, max(LEAST_ROWS, share))
+        for_each_block(work, len(firsts), block_rows, self._threads())
         return found.take(twins), unknown
 
     def _bind(self, neighbourhoods: Sequence[Neighbourhood]) -> list[Bound]:
@@ -372,6 +437,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):
 
     def _arrange(self, X: Any) -> Table:
         self._require_fitted()
+        refuse_single_row(X, self.encoding_)
         return self.encoding_.arrange(Table.read(X), type(self).__name__)
 
     def _require_fitted(self) -> None:
@@ -441,15 +507,19 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):
 
     def _threads(self) -> int | None:
         """Return how many threads to use, None for all cores."""
-        return None
+        given = getattr(self, "n_jobs", None)
+        return int(given) if given is not None and is_count(given, 1) else None
+
+    def _check_jobs(self) -> None:
+        given = getattr(self, "n_jobs", None)
+        valid = given is None or is_count(given, 1) or is_count(given, -1, -1)
+        require("n_jobs", given, valid, "at least 1, or −1 or None for all cores")
 
     def _report_unknown(self, table: Table, counts: Indices) -> None:
         found = _name_counts(table, counts)
         if not found:
             return
-        columns = ", ".join(f"{count:,} in {label}" for label, count in found.items())
-        msg = f"values never seen in training, taken as missing: {columns}"
-        warnings.warn(UnknownValueWarning(msg, found), stacklevel=5)
+        warn_caller(UnknownValueWarning(describe_unknown(found), found))
 
     def _labels_or_none(self, positions: Indices) -> np.ndarray[Any, Any]:
         if len(positions) and positions.min() >= 0:
@@ -467,6 +537,13 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):
 
 def _name_counts(table: Table, counts: Indices) -> dict[str, int]:
     return {table.label(i): int(counts[i]) for i in np.flatnonzero(counts).tolist()}
+
+
+def describe_unknown(counts: Mapping[str, int], most: int = 10) -> str:
+    """Return in words how many values of each column were never seen in training."""
+    shown = [f"{count:,} in {label}" for label, count in list(counts.items())[:most]]
+    more = f", … and more in {len(counts) - most:,} columns" if len(counts) > most else ""
+    return f"values never seen in training, taken as missing: {', '.join(shown)}{more}"
 
 
 @contextmanager

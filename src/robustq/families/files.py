@@ -144,10 +144,12 @@ def _plain_parameters(classifier: GenerativeClassifier) -> dict[str, Any]:
         given = value.tolist() if isinstance(value, (np.ndarray, np.generic)) else value
         given = list(given) if isinstance(given, tuple) else given
         try:
-            json.dumps(given, allow_nan=False)
+            told = json.loads(json.dumps(given, allow_nan=False))
         except (TypeError, ValueError):
             continue
-        plain[name] = given
+        # The labels of `class_weight` may be numbers, and those of JSON's objects are text.
+        if told == given:
+            plain[name] = given
     return plain
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from sklearn.exceptions import NotFittedError as SklearnNotFittedError
 
 from robustq.core.neighbourhoods import DEFAULT_PERTURBATIONS
 from robustq.exceptions import UnsupportedError
+from robustq.tables.frames import index_of
 
 from .base import GenerativeClassifier, NotFittedError
 
@@ -74,7 +76,10 @@ def assess(
     Assessment
     """
     classifier, table = _unpack(model, X)
-    return classifier.assess(table, perturbations, parts=parts, sizes=sizes)
+    assessment = classifier.assess(table, perturbations, parts=parts, sizes=sizes)
+    # The steps of a pipeline may have lost it.
+    index = index_of(X)
+    return assessment if index is None else replace(assessment, index=index)
 
 
 def is_robust(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
@@ -12,10 +13,12 @@ from sklearn.utils.validation import column_or_1d
 from robustq.exceptions import InputError
 from robustq.tables import is_missing
 
+from .parameters import is_between
+
 if TYPE_CHECKING:
     from robustq.arrays import Floats, Indices
 
-__all__ = ["find_classes", "locate_labels", "read_labels", "read_weights"]
+__all__ = ["find_classes", "locate_labels", "read_labels", "read_weights", "weigh_classes"]
 
 LARGEST_WEIGHT = 1e100  # sums of them must not overflow
 
@@ -83,6 +86,53 @@ def read_weights(sample_weight: object, rows: int) -> Floats:
         msg = "sample_weight is zero for every row: there is nothing to learn from"
         raise InputError(msg)
     return weights
+
+
+def weigh_classes(
+    class_weight: Any, classes: np.ndarray[Any, Any], labels: Indices, weights: Floats
+) -> Floats:
+    """Return the weights of the rows, each times the weight of its class.
+
+    Parameters
+    ----------
+    class_weight : None, "balanced" or dict of label to weight
+        As in scikit-learn: "balanced" gives all classes the same weight in sum, a label that a
+        dictionary does not name has weight 1.
+    classes : ndarray
+    labels : ndarray of int, of shape (rows,)
+        Positions of classes.
+    weights : ndarray of shape (rows,)
+    """
+    if class_weight is None:
+        return weights
+    if isinstance(class_weight, str) and class_weight == "balanced":
+        sums = np.bincount(labels, weights, minlength=len(classes))
+        present = sums > 0.0
+        factors = np.divide(sums.sum() / present.sum(), sums, where=present, out=np.ones(len(sums)))
+    else:
+        factors = _read_class_weights(class_weight, classes)
+    found = weights * factors[labels]
+    if not found.any():
+        msg = "class_weight is zero for every class there is: there is nothing to learn from"
+        raise InputError(msg)
+    return found
+
+
+def _read_class_weights(given: Any, classes: np.ndarray[Any, Any]) -> Floats:
+    if not isinstance(given, Mapping):
+        msg = f'class_weight must be None, "balanced" or a dictionary of labels, got {given!r}'
+        raise InputError(msg)
+    for label, weight in given.items():
+        if not is_between(weight, 0.0, LARGEST_WEIGHT, low_included=True):
+            msg = f"class_weight of {label!r} must be a number of at least 0, got {weight!r}"
+            raise InputError(msg)
+    known = classes.tolist()
+    strange = [label for label in given if label not in known]
+    # A class may be absent from some of the rows, but a slip of the pen leaves others without.
+    if strange and len(given) - len(strange) < len(known):
+        msg = f"class_weight names {strange[0]!r}, which is none of the classes {known!r}"
+        raise InputError(msg)
+    return np.array([float(given.get(label, 1.0)) for label in known])
 
 
 def _refuse_mixtures(labels: np.ndarray[Any, Any]) -> None:

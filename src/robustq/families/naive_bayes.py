@@ -25,12 +25,19 @@ from robustq.documents.checking import check_shape, check_sums
 from robustq.documents.documents import get, read_probabilities, read_row_counts, write_rows
 from robustq.exceptions import InputError
 from robustq.learning.counts import Counts, Layout, choose_smoothing
-from robustq.tables import Encoding, Rows, Table
+from robustq.tables import MISSING, Encoding, Rows, Table
 
 from .base import GenerativeClassifier, encode
 from .kinds import Kind, Option, Recipe
-from .labels import find_classes, locate_labels, read_labels, read_weights
-from .parameters import LARGEST_SMOOTHING, is_between, is_count, is_one_of, read_random_state
+from .labels import find_classes, locate_labels, read_labels, read_weights, weigh_classes
+from .parameters import (
+    LARGEST_SMOOTHING,
+    is_between,
+    is_count,
+    is_one_of,
+    read_random_state,
+    require,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -90,6 +97,18 @@ class NaiveBayes:
     def locals(self) -> NaiveBayesLocals:
         """The local mass functions."""
         return NaiveBayesLocals(self)
+
+    def draw(self, n: int, rng: np.random.Generator) -> tuple[Rows, Indices]:
+        """Return n rows and the positions of their classes."""
+        labels = rng.choice(len(self.class_probs), size=n, p=self.class_probs)
+        rows = Rows.empty(n, len(self.layout.sizes), 0)
+        for feature, size in enumerate(self.layout.sizes):
+            probs = self.local_model(feature).T
+            for c in np.unique(labels):
+                here = labels == c
+                drawn = rng.choice(size, size=here.sum(), p=probs[c]) if size else MISSING
+                rows.codes[here, feature] = drawn
+        return rows, labels
 
     def log_joint(self, rows: Rows) -> Floats:
         """Return log p(c, f), (rows, classes); missing features are summed out."""
@@ -252,11 +271,16 @@ class NaiveBayesClassifier(GenerativeClassifier):
         How many bins a numeric column is cut into, at most.
     class_prior : array_like of shape (classes,), optional
         The probabilities of the classes, in sorted order; learned by default.
+    class_weight : dict of label to weight or "balanced", optional
+        By what the weights of the rows of a class are multiplied, 1 by default; "balanced" gives
+        all classes the same weight. A `class_prior` stays what it is.
     handle_unknown : {"missing", "error"}, default "missing"
         What to do with a value never seen in training: take it as missing, and say how many
         there were in a warning, or raise.
     categorical, numeric : sequence of str or int, optional
         Columns, by name or position, whose kind is not to be inferred from their type.
+    n_jobs : int, optional
+        How many threads to use; all cores by default. The result is the same for any number.
     random_state : int, default 0
         Deals the rows to the folds of "cv".
 
@@ -288,17 +312,21 @@ class NaiveBayesClassifier(GenerativeClassifier):
         *,
         n_bins: int = 10,
         class_prior: ArrayLike | None = None,
+        class_weight: dict[Any, float] | str | None = None,
         handle_unknown: str = "missing",
         categorical: Sequence[str | int] | None = None,
         numeric: Sequence[str | int] | None = None,
+        n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = 0,
     ) -> None:
         self.smoothing = smoothing
         self.n_bins = n_bins
         self.class_prior = class_prior
+        self.class_weight = class_weight
         self.handle_unknown = handle_unknown
         self.categorical = categorical
         self.numeric = numeric
+        self.n_jobs = n_jobs
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> NaiveBayesClassifier:
@@ -319,9 +347,10 @@ class NaiveBayesClassifier(GenerativeClassifier):
         table = Table.read(X)
         classes, labels = find_classes(read_labels(y, table.rows))
         weights = read_weights(sample_weight, table.rows)
+        weights = weigh_classes(self.class_weight, classes, labels, weights)
         encoding = self._learn_encoding(table, weights, int(self.n_bins))
         prior = self._check_prior(len(classes))
-        codes = encode(encoding, table).codes
+        codes = encode(encoding, table, self._threads()).codes
         counts = Counts.of(codes, labels, weights, encoding.sizes, len(classes))
         if is_one_of(self.smoothing, "cv"):
             smoothing = choose_smoothing(
@@ -362,6 +391,9 @@ class NaiveBayesClassifier(GenerativeClassifier):
         if is_one_of(self.smoothing, "cv"):
             msg = 'smoothing="cv" needs all rows at once: give a number to use partial_fit'
             raise InputError(msg)
+        if is_one_of(self.class_weight, "balanced"):
+            msg = 'class_weight="balanced" needs all rows at once: give a dictionary to partial_fit'
+            raise InputError(msg)
         table = Table.read(X)
         weights = read_weights(sample_weight, table.rows)
         first = not hasattr(self, "counts_")
@@ -373,33 +405,33 @@ class NaiveBayesClassifier(GenerativeClassifier):
                 msg = "classes must be passed on the first call to partial_fit"
                 raise InputError(msg)
             known = find_classes(read_labels(classes))[0]
-            encoding = self._learn_encoding(table, weights, int(self.n_bins))
         else:
             known = self._check_same_classes(classes)
             table = self.encoding_.arrange(table, type(self).__name__)
-            encoding = self.encoding_.grow(table, weights)
         labels = locate_labels(read_labels(y, table.rows), known)
+        weights = weigh_classes(self.class_weight, known, labels, weights)
+        if first:
+            encoding = self._learn_encoding(table, weights, int(self.n_bins))
+        else:
+            encoding = self.encoding_.grow(table, weights)
         prior = self._check_prior(len(known))
-        codes = encode(encoding, table).codes
+        codes = encode(encoding, table, self._threads()).codes
         counts = Counts.of(codes, labels, weights, encoding.sizes, len(known))
         if not first:
             counts = self.counts_.resize(encoding.sizes) + counts
         self._note_training(table.rows + (0 if first else self.training_["rows"]))
         return self._keep(encoding, known, counts, float(self.smoothing), prior)
 
+    def _draw(self, n: int, rng: np.random.Generator) -> tuple[Rows, Indices]:
+        return self.model_.draw(n, rng)
+
     def _check_parameters(self) -> None:
-        if not _is_smoothing(self.smoothing):
-            msg = (
-                f'smoothing must be a number from 0 to {LARGEST_SMOOTHING:g} or "cv", '
-                f"got {self.smoothing!r}"
-            )
-            raise InputError(msg)
-        if not is_count(self.n_bins, 1):
-            msg = f"n_bins must be a whole number of at least 1, got {self.n_bins!r}"
-            raise InputError(msg)
-        if not is_one_of(self.handle_unknown, "missing", "error"):
-            msg = f'handle_unknown must be "missing" or "error", got {self.handle_unknown!r}'
-            raise InputError(msg)
+        allowed = f'a number from 0 to {LARGEST_SMOOTHING:g} or "cv"'
+        require("smoothing", self.smoothing, _is_smoothing(self.smoothing), allowed)
+        self._check_jobs()
+        require("n_bins", self.n_bins, is_count(self.n_bins, 1), "a whole number of at least 1")
+        known = is_one_of(self.handle_unknown, "missing", "error")
+        require("handle_unknown", self.handle_unknown, known, '"missing" or "error"')
 
     def _rng(self) -> np.random.Generator:
         return np.random.default_rng(read_random_state(self.random_state).randint(2**31))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from sklearn.utils import check_random_state
 
-from robustq.exceptions import InputError
+from robustq.exceptions import InputError, ParameterError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -19,10 +19,17 @@ __all__ = [
     "is_count",
     "is_one_of",
     "read_random_state",
+    "require",
 ]
 
 LARGEST_COUNT = 2**31 - 1
 LARGEST_SMOOTHING = 1e100  # beyond, sums overflow, and no count would show anyway
+
+
+def require(name: str, value: Any, holds: bool, allowed: str) -> None:
+    """Raise if a parameter is not what is allowed."""
+    if not holds:
+        raise ParameterError(name, f"must be {allowed}, got {value!r}")
 
 
 def is_one_of(value: Any, *choices: str) -> bool:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from robustq.exceptions import InputError
+from robustq.tables.display import as_html, as_text
 from robustq.tables.frames import as_arrow, as_pandas, as_polars
 
 from .averages import average_curves, read_grid
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     import polars as pl
     import pyarrow as pa
     from numpy.typing import ArrayLike
+    from rich.console import Group
     from rich.table import Table
 
     from robustq.arrays import Bools, Floats, Indices
@@ -35,7 +37,7 @@ LATEX = str.maketrans(
 TIE = 1e-9  # accuracies this near are equal
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Comparison:
     """Mean accuracies and wins, one row for each rejection rate, the last for AU-ARC.
 
@@ -116,39 +118,73 @@ class Comparison:
             ]
         )
 
-    def to_rich(self, title: str | None = None) -> Table:
-        """Return a table for rich to print; the best means are bold."""
+    def to_rich(self, title: str | None = None, width: int = 80) -> Group:
+        """Return what rich prints; the best means are bold.
+
+        Parameters
+        ----------
+        title : str, optional
+        width : int, default 80
+            Scores that do not fit stand in another table below.
+        """
+        from rich.console import Group  # noqa: PLC0415 (only where it is shown)
+        from rich.text import Text  # noqa: PLC0415
+
+        caption = f"mean accuracy in % / wins on {_plural(len(self.data_sets))}"
+        shown: list[Any] = [] if title is None else [Text(title, style="italic")]
+        for names in self._group_names(width):
+            shown += [self._make_table(names), Text()]
+        return Group(*shown, Text(caption, style="dim italic"))
+
+    def _short_cells(self, index: int) -> list[str]:
+        cells = zip(self.mean[:, index], self.wins[:, index], strict=True)
+        return [f"{100 * mean:.1f}/{wins}" for mean, wins in cells]
+
+    def _group_names(self, width: int) -> list[list[int]]:
+        """Return which scores stand side by side."""
+        first = max(map(len, ("reject", *self.labels)))
+        groups: list[list[int]] = [[]]
+        used = first
+        for index, name in enumerate(self.names):
+            wide = 2 + max(map(len, (name, *self._short_cells(index))))
+            if groups[-1] and used + wide > width:
+                groups.append([])
+                used = first
+            groups[-1].append(index)
+            used += wide
+        return groups
+
+    def _make_table(self, indices: list[int]) -> Table:
         from rich import box  # noqa: PLC0415 (only where it is shown)
         from rich.table import Table  # noqa: PLC0415
         from rich.text import Text  # noqa: PLC0415
 
-        # Nine scores must fit a terminal of eighty columns.
-        table = Table(
-            title=None if title is None else Text(title),
-            caption=f"mean accuracy in % / wins on {_plural(len(self.data_sets))}",
-            box=box.SIMPLE_HEAD,
-            padding=(0, 1, 0, 0),
-            pad_edge=False,
-        )
-        table.add_column("reject")
-        for name in self.names:
-            table.add_column(Text(name), justify="right", overflow="fold")
-        for index, label in enumerate(self.labels):
-            cells = zip(self.mean[index], self.wins[index], self.is_best[index], strict=True)
-            table.add_row(
-                label,
-                *(Text(f"{100 * m:.1f}/{w}", style="bold green" if b else "") for m, w, b in cells),
-                end_section=index == len(self.labels) - 2,
+        table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False)
+        table.add_column("reject", no_wrap=True)
+        columns = []
+        for index in indices:
+            name = Text(self.names[index], overflow="ellipsis")
+            table.add_column(name, justify="right", no_wrap=True, overflow="ellipsis")
+            best = ["bold green" if best else "" for best in self.is_best[:, index]]
+            columns.append(
+                [Text(*cell) for cell in zip(self._short_cells(index), best, strict=True)]
             )
+        for row, cells in enumerate(zip(self.labels, *columns, strict=True)):
+            table.add_row(*cells, end_section=row == len(self.labels) - 2)
         return table
 
     def __str__(self) -> str:
-        rows = [["rejected", *self.names], *self._cells(lambda text, best: text + "*" * int(best))]
-        widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-        return "\n".join(
-            "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True))
-            for row in rows
-        )
+        rows = self._cells(lambda text, best: text + "*" * int(best))
+        return as_text(dict(zip(["rejected", *self.names], zip(*rows, strict=True), strict=True)))
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        from markupsafe import Markup  # noqa: PLC0415 (only where it is shown)
+
+        rows = self._cells(lambda text, best: Markup("<b>{}</b>").format(text) if best else text)
+        columns = dict(zip(["rejected", *self.names], zip(*rows, strict=True), strict=True))
+        return as_html(f"Mean accuracy (wins) on {_plural(len(self.data_sets))}", columns)
 
     def _cells(self, mark: Any) -> list[list[Any]]:
         """Return the rows as text: mean and wins, the best ones marked."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from robustq.exceptions import InputError
+from robustq.tables.display import as_html
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -26,8 +27,10 @@ __all__ = [
     "read_results",
 ]
 
+SHOWN = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 
-@dataclass(frozen=True, eq=False)
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Curve:
     """The accuracy of the predictions that are kept, against the share that is rejected.
 
@@ -69,6 +72,16 @@ class Curve:
         # 0.3 of 10 is 3, though 0.3 · 10 may fall short of it by rounding.
         rejected = np.floor(check_rates(rates) * len(self.accuracy) + 1e-9).astype(np.intp)
         return np.asarray(self.accuracy[np.minimum(rejected, len(self.accuracy) - 1)])
+
+    def __repr__(self) -> str:
+        return f"Curve of {len(self.rates):,} predictions, AU-ARC {self.auc:.4f}"
+
+    def _repr_html_(self) -> str:
+        columns = {
+            "rejected": [f"{rate:.0%}" for rate in SHOWN],
+            "accuracy of the rest": [f"{share:.4f}" for share in self.at(SHOWN)],
+        }
+        return as_html(repr(self), columns)
 
 
 def accuracy_rejection_curve(correct: ArrayLike, score: ArrayLike) -> Curve:

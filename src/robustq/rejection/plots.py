@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from .bands import Band
     from .curves import Curve
 
-__all__ = ["LAST", "plot_curves", "plot_robustness", "style_line", "tidy_axes"]
+__all__ = ["LAST", "SIZE", "plot_curves", "plot_robustness", "style_line", "tidy_axes"]
 
 # Okabe and Ito's colours, which colour-blind readers tell apart; with three kinds of lines, also
 # in black and white.
@@ -30,6 +30,7 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#0
 LINES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (1.5, 1.2)))
 RIGHT, WRONG = COLOURS[0], COLOURS[1]
 LAST = 0.95
+SIZE = (8.0, 4.6)  # inches
 GAP = 0.045  # of the height, between labels
 
 
@@ -202,15 +203,16 @@ def _spread(heights: list[float], gap: float, top: float) -> list[float]:
 
 
 def _new_axes() -> Axes:
-    from matplotlib.figure import Figure  # noqa: PLC0415 (slow to import)
+    # By pyplot: notebooks show such figures, and `plt.show()` does in a script.
+    from matplotlib import pyplot  # noqa: PLC0415, ICN001 (slow to import)
 
-    return Figure(figsize=(8, 4.6), layout="constrained").subplots()
+    return pyplot.subplots(figsize=SIZE, layout="constrained")[1]
 
 
 def _new_pair() -> tuple[Axes, Axes]:
-    from matplotlib.figure import Figure  # noqa: PLC0415 (slow to import)
+    from matplotlib import pyplot  # noqa: PLC0415, ICN001 (slow to import)
 
-    first, second = Figure(figsize=(10, 4), layout="constrained").subplots(1, 2)
+    first, second = pyplot.subplots(1, 2, figsize=(10, 4), layout="constrained")[1]
     return first, second
 
 

@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from robustq.families.base import GenerativeClassifier
     from robustq.selection.gates import Gate
 
-__all__ = ["Scorer"]
+__all__ = ["Scorer", "number_rows"]
+
+ROW = "row"
 
 
 @dataclass(eq=False)
@@ -40,6 +42,8 @@ class Scorer:
         What types kept columns get in the results; their own by default.
     unknown : Counter
         How many values of each column were never seen in training, in all that `score` was given.
+    accepted : int
+        How many predictions the gate accepted, in all that `score` was given.
 
     Raises
     ------
@@ -53,6 +57,7 @@ class Scorer:
     gate: Gate | None = None
     kept_types: Mapping[str, pa.DataType] = field(default_factory=dict)
     unknown: Counter[str] = field(default_factory=Counter)
+    accepted: int = 0
 
     def __post_init__(self) -> None:
         # What the model cannot answer is refused before anything is read.
@@ -89,6 +94,8 @@ class Scorer:
         """Return the kept columns and the results of a batch, in the order of its rows."""
         scored, unknown = self.score_and_count(table)
         self.unknown.update(unknown)
+        if self.gate is not None:
+            self.accepted += int(np.count_nonzero(scored["accepted"].to_numpy()))
         return scored
 
     def score_and_count(self, table: pa.Table) -> tuple[pa.Table, dict[str, int]]:
@@ -124,3 +131,20 @@ class Scorer:
         classes = pa.array(self.model.classes_.tolist())
         codes = np.asarray(positions, dtype=np.int32)
         return pa.DictionaryArray.from_arrays(pa.array(codes, mask=codes < 0), classes)
+
+
+def number_rows(table: pa.Table, before: int) -> pa.Table:
+    """Return results with the number of each row in front, counted from 1.
+
+    Where a column of that name was kept, it is the key already.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+    before : int
+        How many rows came before these.
+    """
+    if ROW in table.column_names:
+        return table
+    numbers = np.arange(before + 1, before + 1 + table.num_rows, dtype=np.int64)
+    return table.add_column(0, ROW, pa.array(numbers))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from robustq.exceptions import InputError
+from robustq.exceptions import ParameterError
 from robustq.families.parameters import is_between
 from robustq.indicators.table import ROBUSTNESS
 
@@ -46,8 +46,7 @@ class Promise:
 def require_share(name: str, value: Any) -> None:
     """Raise if something is not between 0 and 1."""
     if not is_between(value, 0.0, 1.0) or value == 1:
-        msg = f"{name} must lie between 0 and 1, got {value!r}"
-        raise InputError(msg)
+        raise ParameterError(name, f"must lie between 0 and 1, got {value!r}")
 
 
 @dataclass(frozen=True)

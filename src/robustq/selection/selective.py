@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.frozen import FrozenEstimator
 
-from robustq.exceptions import InputError, NoGuaranteeWarning
+from robustq.exceptions import InputError, NoGuaranteeWarning, warn_caller
 from robustq.families.base import NotFittedError, require_fitted
 from robustq.families.labels import read_labels
 from robustq.families.parameters import read_random_state
@@ -169,7 +168,7 @@ class SelectiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             f"{self.confidence:g} on {rows} calibration rows (the best bound is {least:.3g}): "
             "nothing will be accepted. Allow a larger error, or calibrate on more data"
         )
-        warnings.warn(msg, NoGuaranteeWarning, stacklevel=4)
+        warn_caller(NoGuaranteeWarning(msg))
 
     def predict(self, X: Any) -> np.ndarray[Any, Any]:
         """Return the labels the estimator predicts, accepted or not: see `accepts`."""

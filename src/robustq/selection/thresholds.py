@@ -12,10 +12,12 @@ after looking.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.special import betaincinv
+
+from robustq.tables.display import as_html, as_text, show_value
 
 if TYPE_CHECKING:
     from robustq.arrays import Bools, Floats, Indices
@@ -25,7 +27,7 @@ __all__ = ["THRESHOLDS", "Calibration", "bound_error", "calibrate"]
 THRESHOLDS = 20
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Calibration:
     """What was found at each threshold, the loosest first.
 
@@ -48,6 +50,28 @@ class Calibration:
         """Return the loosest threshold whose bound is small enough, None if there is none."""
         good = np.flatnonzero(self.bounds <= max_error)
         return int(good[0]) if len(good) else None
+
+    def to_dict(self) -> dict[str, np.ndarray[Any, Any]]:
+        """Return the columns by name."""
+        return {
+            "above": self.thresholds,
+            "accepted": self.accepted,
+            "wrong": self.wrong,
+            "error at most": self.bounds,
+        }
+
+    @property
+    def _title(self) -> str:
+        return f"Calibration on {int(self.accepted[0]):,} predictions"
+
+    def _cells(self) -> dict[str, list[str]]:
+        return {name: list(map(show_value, cells)) for name, cells in self.to_dict().items()}
+
+    def __repr__(self) -> str:
+        return f"{self._title}\n{as_text(self._cells())}"
+
+    def _repr_html_(self) -> str:
+        return as_html(self._title, self._cells())
 
 
 def calibrate(correct: Bools, score: Floats, confidence: float) -> Calibration:

@@ -10,7 +10,7 @@ from sklearn.base import clone
 
 from robustq import rejection
 from robustq.core.neighbourhoods import read
-from robustq.exceptions import InputError
+from robustq.exceptions import InputError, ParameterError
 from robustq.indicators import get
 from robustq.indicators.choices import PAPER, list_wider
 from robustq.indicators.scores import Examined, examine
@@ -89,8 +89,8 @@ def train(
     """
     if holdout is None:
         if promise is not None:
-            msg = "max_error needs rows to calibrate with: hold some out"
-            raise InputError(msg)
+            name, problem = "max_error", "needs rows to calibrate with: hold some out"
+            raise ParameterError(name, problem)
         return Trained(model.fit(X, y), None)
     require_share("holdout", holdout)
     if len(y) < 2:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+import narwhals as nw
+
 from robustq.exceptions import UnsupportedError
 
 if TYPE_CHECKING:
@@ -12,7 +14,7 @@ if TYPE_CHECKING:
     import polars as pl
     import pyarrow as pa
 
-__all__ = ["Columns", "as_arrow", "as_pandas", "as_polars"]
+__all__ = ["Columns", "as_arrow", "as_pandas", "as_polars", "index_of"]
 
 Columns: TypeAlias = "dict[str, np.ndarray[Any, Any]]"
 
@@ -30,13 +32,13 @@ def as_arrow(columns: Columns) -> pa.Table:
     )
 
 
-def as_pandas(columns: Columns) -> pd.DataFrame:
-    """Return a pandas frame."""
+def as_pandas(columns: Columns, index: Any = None) -> pd.DataFrame:
+    """Return a pandas frame, with an index if one is given."""
     try:
         import pandas  # noqa: ICN001, PLC0415 (optional)
     except ImportError as error:
         raise UnsupportedError(_install("pandas")) from error
-    return pandas.DataFrame(columns)
+    return pandas.DataFrame(columns, index=index)
 
 
 def as_polars(columns: Columns) -> pl.DataFrame:
@@ -48,6 +50,11 @@ def as_polars(columns: Columns) -> pl.DataFrame:
     frame = polars.from_arrow(as_arrow(columns))
     assert isinstance(frame, polars.DataFrame)  # noqa: S101 (a table, not a column)
     return frame
+
+
+def index_of(given: Any) -> Any:
+    """Return the index of a frame that has one, or None."""
+    return given.index if nw.dependencies.is_pandas_like_dataframe(given) else None
 
 
 def _install(package: str) -> str:

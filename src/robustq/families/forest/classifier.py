@@ -11,7 +11,7 @@ import numpy as np
 from robustq.exceptions import InputError
 from robustq.families.base import GenerativeClassifier, encode
 from robustq.families.kinds import Kind, Option, Recipe
-from robustq.families.labels import find_classes, read_labels, read_weights
+from robustq.families.labels import find_classes, read_labels, read_weights, weigh_classes
 from robustq.families.parameters import (
     LARGEST_COUNT,
     LARGEST_SMOOTHING,
@@ -19,6 +19,7 @@ from robustq.families.parameters import (
     is_count,
     is_one_of,
     read_random_state,
+    require,
 )
 from robustq.tables import Encoding, Table
 
@@ -35,8 +36,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
-    from robustq.arrays import Floats
-
+    from robustq.arrays import Indices
+    from robustq.tables import Rows
 
 __all__ = ["KIND", "RECIPE", "GenerativeForestClassifier", "GenerativeTreeClassifier"]
 
@@ -78,6 +79,10 @@ class GenerativeForestClassifier(GenerativeClassifier):
         path allows; 0 is maximum likelihood, where many rows have probability 0.
     min_sd : float, default 0.1
         The smallest standard deviation of a number in a leaf, as a share of that of its column.
+    class_weight : dict of label to weight or "balanced", optional
+        By what the weights of the rows of a class are multiplied, 1 by default; "balanced" gives
+        all classes the same weight. A forest has no prior of its own to be set, as its classes
+        live in the leaves: with the wanted over the present share of each class, it learns it.
     handle_unknown : {"missing", "error"}, default "missing"
         What to do with a value never seen in training: take it as missing, and say how many
         there were in a warning, or raise.
@@ -103,6 +108,9 @@ class GenerativeForestClassifier(GenerativeClassifier):
     value of a feature takes all that its path allows as equally likely (of numbers, the mean and
     standard deviation of the column). So every leaf sums to one. When predicting, missing
     features are summed out exactly.
+
+    There is no `partial_fit`: where a tree splits depends on all rows, so more rows ask for new
+    trees.
 
     Whole-number weights count as repeated rows. With others, a bootstrap sample has as many
     rows as the data, drawn in proportion to the weights.
@@ -131,6 +139,7 @@ class GenerativeForestClassifier(GenerativeClassifier):
         bootstrap: bool = True,
         smoothing: float = 1e-6,
         min_sd: float = 0.1,
+        class_weight: dict[Any, float] | str | None = None,
         handle_unknown: str = "missing",
         categorical: Sequence[str | int] | None = None,
         numeric: Sequence[str | int] | None = None,
@@ -147,6 +156,7 @@ class GenerativeForestClassifier(GenerativeClassifier):
         self.bootstrap = bootstrap
         self.smoothing = smoothing
         self.min_sd = min_sd
+        self.class_weight = class_weight
         self.handle_unknown = handle_unknown
         self.categorical = categorical
         self.numeric = numeric
@@ -173,6 +183,7 @@ class GenerativeForestClassifier(GenerativeClassifier):
         table = Table.read(X)
         classes, labels = find_classes(read_labels(y, table.rows))
         weights = read_weights(sample_weight, table.rows)
+        weights = weigh_classes(self.class_weight, classes, labels, weights)
         encoding = self._learn_encoding(table, weights, bins=None)
         rows = encode(encoding, table, self._threads())
         sample = Sample.of(rows, labels, weights, len(classes))
@@ -206,7 +217,8 @@ class GenerativeForestClassifier(GenerativeClassifier):
         y : sequence of labels
         sample_weight : array_like of shape (rows,), optional
         **parameters
-            Of this class: smoothing, min_sd, handle_unknown, categorical, numeric, n_jobs.
+            Of this class: smoothing, min_sd, class_weight, handle_unknown, categorical, numeric,
+            n_jobs.
 
         Returns
         -------
@@ -219,6 +231,7 @@ class GenerativeForestClassifier(GenerativeClassifier):
         table = foreign.arrange(forest, Table.read(X))
         weights = read_weights(sample_weight, table.rows)
         labels = foreign.locate(read_labels(y, table.rows), classes)
+        weights = weigh_classes(classifier.class_weight, classes, labels, weights)
         encoding = classifier._learn_encoding(table, weights, bins=None)
         model = foreign.convert(
             trees,
@@ -234,46 +247,8 @@ class GenerativeForestClassifier(GenerativeClassifier):
         classifier._set_model(model, encoding, classes)
         return classifier
 
-    def log_likelihood(self, X: Any) -> Floats:
-        """Return log p(f) for each row: how usual it is, whatever its class.
-
-        Parameters
-        ----------
-        X : frame or array of shape (rows, features)
-
-        Returns
-        -------
-        ndarray of shape (rows,)
-            Low for outliers; −∞ for rows that the model holds impossible.
-        """
-        return self._map(X, lambda rows: np.logaddexp.reduce(self.model_.log_joint(rows), axis=1))
-
-    def sample(
-        self, n: int = 1, random_state: int | np.random.RandomState | None = None
-    ) -> tuple[Any, np.ndarray[Any, Any]]:
-        """Draw rows and labels from the joint distribution.
-
-        Parameters
-        ----------
-        n : int, default 1
-        random_state : int or RandomState, optional
-
-        Returns
-        -------
-        X : pyarrow.Table or ndarray
-            A table where the columns have names, an array where they have not.
-        y : ndarray of shape (n,)
-        """
-        self._require_fitted()
-        if not is_count(n, 1):
-            msg = f"n must be a whole number from 1 to {LARGEST_COUNT}, got {n!r}"
-            raise InputError(msg)
-        rng = np.random.default_rng(_seed_of(random_state))
-        rows, labels = draw(self.model_, int(n), rng)
-        return self.encoding_.decode(rows), self.classes_[labels]
-
-    def _threads(self) -> int | None:
-        return int(self.n_jobs) if is_count(self.n_jobs, 1) and self.n_jobs is not None else None
+    def _draw(self, n: int, rng: np.random.Generator) -> tuple[Rows, Indices]:
+        return draw(self.model_, n, rng)
 
     # Parameters
 
@@ -346,11 +321,7 @@ class GenerativeForestClassifier(GenerativeClassifier):
             is_between(self.min_sd, 0.0, 1e9) and self.min_sd >= SMALLEST_SD,
             f"a number of at least {SMALLEST_SD:g}",
         )
-        self._require(
-            "n_jobs",
-            self.n_jobs is None or is_count(self.n_jobs, 1) or is_count(self.n_jobs, -1, -1),
-            "at least 1, or −1 or None for all cores",
-        )
+        self._check_jobs()
         self._require(
             "handle_unknown",
             is_one_of(self.handle_unknown, "missing", "error"),
@@ -359,9 +330,7 @@ class GenerativeForestClassifier(GenerativeClassifier):
         self._require("bootstrap", isinstance(self.bootstrap, (bool, np.bool_)), "True or False")
 
     def _require(self, name: str, valid: bool, allowed: str) -> None:
-        if not valid:
-            msg = f"{name} must be {allowed}, got {getattr(self, name)!r}"
-            raise InputError(msg)
+        require(name, getattr(self, name), valid, allowed)
 
     def _suit(self, model: Forest) -> None:
         self._set_tree_count(model.trees)
@@ -373,7 +342,7 @@ class GenerativeTreeClassifier(GenerativeForestClassifier):
     Parameters
     ----------
     criterion, max_depth, min_samples_split, min_samples_leaf, max_features, purity, smoothing, \
-min_sd, handle_unknown, categorical, numeric, random_state
+min_sd, class_weight, handle_unknown, categorical, numeric, n_jobs, random_state
         As in `GenerativeForestClassifier`; by default all features are tried at a split.
 
     Examples
@@ -394,9 +363,11 @@ min_sd, handle_unknown, categorical, numeric, random_state
         purity: float = 0.99,
         smoothing: float = 1e-6,
         min_sd: float = 0.1,
+        class_weight: dict[Any, float] | str | None = None,
         handle_unknown: str = "missing",
         categorical: Sequence[str | int] | None = None,
         numeric: Sequence[str | int] | None = None,
+        n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         super().__init__(
@@ -410,9 +381,11 @@ min_sd, handle_unknown, categorical, numeric, random_state
             bootstrap=False,
             smoothing=smoothing,
             min_sd=min_sd,
+            class_weight=class_weight,
             handle_unknown=handle_unknown,
             categorical=categorical,
             numeric=numeric,
+            n_jobs=n_jobs,
             random_state=random_state,
         )
 

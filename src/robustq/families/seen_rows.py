@@ -1,0 +1,102 @@
+"""Which rows a model has learned from: a sketch of them, small enough for its file.
+
+Rows with their labels, as the model reads them, get a number of 64 bits each; the sketch keeps
+the smallest ones. Of other rows, those whose numbers lie in the same range are an independent
+sample: how many of them are in the sketch tells how many of all were there.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from .base import encode
+from .labels import locate_labels
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from .base import GenerativeClassifier
+
+__all__ = ["Seen", "find_seen", "sketch_rows"]
+
+SIZE = 512
+START, STEP = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9)
+
+
+class Seen(NamedTuple):
+    """How many of some rows are equal to rows that a model learned from.
+
+    Attributes
+    ----------
+    looked_at : int
+        The rows whose numbers lie in the range of the sketch.
+    found : int
+        Those of them that are in it.
+    """
+
+    looked_at: int
+    found: int
+
+
+def sketch_rows(model: GenerativeClassifier, X: Any, y: np.ndarray[Any, Any]) -> str:
+    """Return a sketch of the rows that a model was fitted on, as text.
+
+    Parameters
+    ----------
+    model : GenerativeClassifier
+    X : frame or array of shape (rows, features)
+    y : ndarray of shape (rows,)
+    """
+    smallest = np.unique(_number(model, X, y))[:SIZE]
+    return base64.b64encode(smallest.astype("<u8").tobytes()).decode()
+
+
+def find_seen(
+    model: GenerativeClassifier, X: Any, y: np.ndarray[Any, Any], sketch: object
+) -> Seen | None:
+    """Return how many rows a sketch knows; None where it is none.
+
+    Parameters
+    ----------
+    model : GenerativeClassifier
+    X : frame or array of shape (rows, features)
+    y : ndarray of shape (rows,)
+        Labels of the model's.
+    sketch : str
+        Of `sketch_rows`; out of a file, so it may be anything.
+    """
+    known = _read(sketch)
+    if known is None:
+        return None
+    numbers = _number(model, X, y)
+    if len(known) == SIZE:
+        numbers = numbers[numbers <= known[-1]]
+    return Seen(len(numbers), int(np.isin(numbers, known).sum()))
+
+
+def _read(sketch: object) -> NDArray[np.uint64] | None:
+    if not isinstance(sketch, str):
+        return None
+    try:
+        content = base64.b64decode(sketch, validate=True)
+    except (binascii.Error, ValueError):
+        return None
+    if not content or len(content) % 8 or len(content) > 8 * SIZE:
+        return None
+    return np.sort(np.frombuffer(content, dtype="<u8").astype(np.uint64))
+
+
+def _number(model: GenerativeClassifier, X: Any, y: np.ndarray[Any, Any]) -> NDArray[np.uint64]:
+    """Return a number for each row and its label, the same for equal ones."""
+    table = model._arrange(X)  # noqa: SLF001 (one house)
+    rows = encode(model.encoding_, table, model._threads())  # noqa: SLF001
+    found = np.full(table.rows, START)
+    for column in (*rows.bits.T, locate_labels(y, model.classes_)):
+        # Each step of a multiplicative hash mixes one column into what came before.
+        found = (found ^ column.astype(np.int64).view(np.uint64)) * STEP
+        found ^= found >> np.uint64(31)
+    return found
