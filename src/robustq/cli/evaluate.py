@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .consoles import check_output, make_console, make_table, split_list
-from .options import Delimiter, EncodingName, ModelPath, NoHeader, make_csv_options
+from .options import (
+    Decimal,
+    Delimiter,
+    EncodingName,
+    ModelPath,
+    NoHeader,
+    SheetName,
+    make_csv_options,
+)
 
 if TYPE_CHECKING:
     from robustq.io import Labelled
@@ -43,6 +51,8 @@ def evaluate(
     delimiter: Delimiter = None,
     encoding: EncodingName = None,
     no_header: NoHeader = False,
+    decimal: Decimal = None,
+    sheet: SheetName = None,
 ) -> None:
     """Try a model on rows with labels: accuracy, rejection curves, the least robust predictions.
 
@@ -56,7 +66,8 @@ def evaluate(
     from robustq.report import as_json as say  # noqa: PLC0415
     from robustq.report import write_evaluation  # noqa: PLC0415
 
-    sources = open_sources([test], make_csv_options(delimiter, encoding, no_header))
+    reading = make_csv_options(delimiter, encoding, no_header, decimal, sheet)
+    sources = open_sources([test], reading)
     check_output(output, [str(model), *(source.path for source in sources)])
     classifier = load(model)
     label = target or classifier.training_.get("target")
@@ -65,7 +76,7 @@ def evaluate(
         raise InputError(msg)
     names = [find_indicator(name) for name in split_list(indicators)]
     ball = find_neighbourhood(perturbation)
-    table = read_table(sources, infer=False)
+    table, _ = read_table(sources, infer=False)
     X, y, rows = _separate(classifier, table, label, test)
     title = Path(model).name
     found = evaluation.evaluate(
@@ -86,8 +97,11 @@ def evaluate(
 
 def _separate(model: Any, table: Any, target: str, where: str) -> Labelled:
     """Return features and labels as the model knows them, and which rows they are."""
-    from robustq.io import adapt_table, list_needed, separate_known  # noqa: PLC0415
+    from robustq.io import adapt_table, cut_target, list_needed, separate_known  # noqa: PLC0415
 
+    edges = model.training_.get("target_edges")
+    if edges and target in table.column_names:
+        table = cut_target(table, target, edges)
     data = separate_known(table, target, model.classes_, where)
     names = model.encoding_.names
     others = [name for name in data.X.column_names if name != target or name in names]

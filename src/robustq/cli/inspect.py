@@ -71,15 +71,17 @@ def _describe_model(classifier: Any) -> dict[str, str]:
 def _show_features(console: Any, classifier: Any) -> None:
     from rich.text import Text  # noqa: PLC0415 (slow to import)
 
-    table = make_table("feature", "values", "", right=("values",))
-    columns = classifier.encoding_.columns
-    for column in columns[:MOST]:
-        categories = getattr(column, "categories", None)
-        count = "numbers" if categories is None else f"{len(categories):,}"
-        table.add_row(Text(column.name), count, Text(_list(list(categories or ()))))
+    encoding = classifier.encoding_
+    told = bool(encoding.verdicts)
+    titles = ("feature", "taken as", *(["because of"] if told else []), "values")
+    table = make_table(*titles)
+    shown = list(zip(encoding.columns, encoding.describe(), strict=True))[:MOST]
+    for column, (name, kind, why) in shown:
+        values = _list(list(getattr(column, "categories", ())))
+        table.add_row(*map(Text, (name, kind, *([why] if told else []), values)))
     console.print(table)
-    if len(columns) > MOST:
-        console.print(f"… and {len(columns) - MOST:,} more features")
+    if len(encoding.columns) > MOST:
+        console.print(f"… and {len(encoding.columns) - MOST:,} more features")
 
 
 def _list(values: list[Any], most: int = 6) -> str:

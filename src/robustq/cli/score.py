@@ -11,7 +11,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .consoles import check_output, make_console, split_list
-from .options import Delimiter, EncodingName, ModelPath, NoHeader, make_csv_options
+from .options import (
+    Decimal,
+    Delimiter,
+    EncodingName,
+    ModelPath,
+    NoHeader,
+    SheetName,
+    make_csv_options,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -32,7 +40,7 @@ def score(
     ],
     output: Annotated[
         str,
-        typer.Option("--output", "-o", help=".parquet, .csv, .csv.gz or .jsonl; - for CSV here."),
+        typer.Option("--output", "-o", help=".parquet, .csv, .csv.gz, .jsonl, .xlsx; - for CSV."),
     ],
     perturbation: Annotated[
         list[str] | None,
@@ -51,6 +59,8 @@ def score(
     delimiter: Delimiter = None,
     encoding: EncodingName = None,
     no_header: NoHeader = False,
+    decimal: Decimal = None,
+    sheet: SheetName = None,
 ) -> None:
     """Give every row a prediction, how far it is from flipping, and what it would flip to.
 
@@ -72,7 +82,8 @@ def score(
     from robustq.scoring import Scorer  # noqa: PLC0415
 
     check_ending(output)
-    sources = open_sources(data, make_csv_options(delimiter, encoding, no_header))
+    reading = make_csv_options(delimiter, encoding, no_header, decimal, sheet)
+    sources = open_sources(data, reading)
     check_output(output, [str(model), *(source.path for source in sources)])
     classifier = load(model)
     asked = find_neighbourhoods(split_list(perturbation) or DEFAULT_PERTURBATIONS)

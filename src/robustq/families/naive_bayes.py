@@ -238,13 +238,13 @@ class NaiveBayesLocals:
 class NaiveBayesClassifier(GenerativeClassifier):
     """Naive Bayes for categories, with the robustness of every prediction.
 
-    Strings, categories, booleans and integers are categories. Floats are cut into bins, at
-    quantiles learned in fit, because a ball lives on a finite set. Missing values are not counted
-    in fit and are summed out when predicting.
+    Text, truth values and whole numbers of at most 50 different values are categories. Other
+    numbers are cut into bins, at quantiles learned in fit, because a ball lives on a finite set.
+    Missing values are not counted in fit and are summed out when predicting.
 
     Parameters
     ----------
-    smoothing : float or "cv", default 1.0
+    smoothing : float or "cv", default "cv"
         What is added to the count of every category within every class. "cv" takes the
         value of `robustq.learning.counts.SMOOTHING_GRID` with the best accuracy in a
         stratified 5-fold cross-validation; the log-likelihood of the labels breaks ties.
@@ -256,7 +256,7 @@ class NaiveBayesClassifier(GenerativeClassifier):
         What to do with a value never seen in training: take it as missing, and say how many
         there were in a warning, or raise.
     categorical, numeric : sequence of str or int, optional
-        Columns, by name or position, whose kind is not to be inferred from their type.
+        Columns, by name or position, whose kind is not to be inferred.
     random_state : int, default 0
         Deals the rows to the folds of "cv".
 
@@ -275,7 +275,7 @@ class NaiveBayesClassifier(GenerativeClassifier):
     --------
     >>> X = [["sunny", "mild"], ["rainy", "cold"], ["sunny", "warm"], ["rainy", "mild"]]
     >>> y = ["out", "in", "out", "in"]
-    >>> model = NaiveBayesClassifier().fit(X, y)
+    >>> model = NaiveBayesClassifier(smoothing=1).fit(X, y)
     >>> model.predict([["sunny", "warm"]]).tolist()
     ['out']
     >>> model.robustness([["sunny", "warm"], ["rainy", None]], "tv").round(4).tolist()
@@ -284,7 +284,7 @@ class NaiveBayesClassifier(GenerativeClassifier):
 
     def __init__(
         self,
-        smoothing: float | str = 1.0,
+        smoothing: float | str = "cv",
         *,
         n_bins: int = 10,
         class_prior: ArrayLike | None = None,
@@ -319,17 +319,11 @@ class NaiveBayesClassifier(GenerativeClassifier):
         table = Table.read(X)
         classes, labels = find_classes(read_labels(y, table.rows))
         weights = read_weights(sample_weight, table.rows)
-        encoding = self._learn_encoding(table, weights, int(self.n_bins))
+        encoding = self._learn_encoding(table, weights, int(self.n_bins), classes, labels)
         prior = self._check_prior(len(classes))
         codes = encode(encoding, table).codes
         counts = Counts.of(codes, labels, weights, encoding.sizes, len(classes))
-        if is_one_of(self.smoothing, "cv"):
-            smoothing = choose_smoothing(
-                *(codes, labels, weights, counts, prior, self._rng()),
-                lambda rows, prior, probs: log_joint(rows, prior, probs, counts.layout),
-            )
-        else:
-            smoothing = float(self.smoothing)
+        smoothing = self._find_smoothing(codes, labels, weights, counts, prior)
         self._note_training(table.rows)
         return self._keep(encoding, classes, counts, smoothing, prior)
 
@@ -342,8 +336,8 @@ class NaiveBayesClassifier(GenerativeClassifier):
     ) -> NaiveBayesClassifier:
         """Learn from more rows: counts add up.
 
-        Categories that appear later are added; bins of numeric columns stay as the first call
-        learned them.
+        Categories that appear later are added; bins of numeric columns, what is a number, and a
+        smoothing found by cross-validation stay as the first call learned them.
 
         Parameters
         ----------
@@ -359,9 +353,6 @@ class NaiveBayesClassifier(GenerativeClassifier):
             The classifier itself.
         """
         self._check_parameters()
-        if is_one_of(self.smoothing, "cv"):
-            msg = 'smoothing="cv" needs all rows at once: give a number to use partial_fit'
-            raise InputError(msg)
         table = Table.read(X)
         weights = read_weights(sample_weight, table.rows)
         first = not hasattr(self, "counts_")
@@ -373,19 +364,34 @@ class NaiveBayesClassifier(GenerativeClassifier):
                 msg = "classes must be passed on the first call to partial_fit"
                 raise InputError(msg)
             known = find_classes(read_labels(classes))[0]
-            encoding = self._learn_encoding(table, weights, int(self.n_bins))
+            labels = locate_labels(read_labels(y, table.rows), known)
+            encoding = self._learn_encoding(table, weights, int(self.n_bins), known, labels)
         else:
             known = self._check_same_classes(classes)
+            labels = locate_labels(read_labels(y, table.rows), known)
             table = self.encoding_.arrange(table, type(self).__name__)
             encoding = self.encoding_.grow(table, weights)
-        labels = locate_labels(read_labels(y, table.rows), known)
         prior = self._check_prior(len(known))
         codes = encode(encoding, table).codes
         counts = Counts.of(codes, labels, weights, encoding.sizes, len(known))
+        if first or not is_one_of(self.smoothing, "cv"):
+            smoothing = self._find_smoothing(codes, labels, weights, counts, prior)
+        else:
+            smoothing = self.smoothing_
         if not first:
             counts = self.counts_.resize(encoding.sizes) + counts
         self._note_training(table.rows + (0 if first else self.training_["rows"]))
-        return self._keep(encoding, known, counts, float(self.smoothing), prior)
+        return self._keep(encoding, known, counts, smoothing, prior)
+
+    def _find_smoothing(
+        self, codes: Codes, labels: Indices, weights: Floats, counts: Counts, prior: Floats | None
+    ) -> float:
+        if not is_one_of(self.smoothing, "cv"):
+            return float(self.smoothing)
+        return choose_smoothing(
+            *(codes, labels, weights, counts, prior, self._rng()),
+            lambda rows, prior, probs: log_joint(rows, prior, probs, counts.layout),
+        )
 
     def _check_parameters(self) -> None:
         if not _is_smoothing(self.smoothing):
@@ -542,7 +548,7 @@ RECIPE = Recipe(
     aliases=("naive_bayes",),
     title="naive Bayes",
     estimator=NaiveBayesClassifier,
-    options={"smoothing": Option("smoothing", "cv"), "bins": Option("n_bins")},
+    options={"smoothing": Option("smoothing"), "bins": Option("n_bins")},
     paper=lambda plan: {"smoothing": plan.nbc_smoothing},
     describe=lambda classifier: (
         [("smoothing", f"{classifier.smoothing_:g}")] if hasattr(classifier, "smoothing_") else []
