@@ -33,7 +33,7 @@ def make_frame(seed=0):
     frame = pd.DataFrame(
         {
             "few": rng.choice(["a", "b", "c"], ROWS),
-            "many": rng.integers(0, 90, ROWS),
+            "many": pd.Categorical(rng.integers(0, 90, ROWS)),
             "number": rng.normal(size=ROWS),
             "flag": rng.random(ROWS) < 0.5,
             "constant": ["same"] * ROWS,

@@ -187,7 +187,7 @@ def test_files_folders_and_patterns(tmp_path):
         with pytest.raises(FileError, match=message):
             open_sources([str(tmp_path / path)])
     (tmp_path / "empty").mkdir()
-    with pytest.raises(FileError, match="has no CSV or Parquet files"):
+    with pytest.raises(FileError, match="has no CSV, Parquet or Excel files"):
         open_sources([str(tmp_path / "empty")])
 
 
@@ -240,7 +240,7 @@ def test_a_pipe_is_read_once(tmp_path):
     ("content", "message"),
     [
         (gzip.compress(b"a,b\n1,2\n"), r"is compressed \(gzip\), not text.*zcat"),
-        (b"PK\x03\x04 and so on", "is a zip archive or a spreadsheet"),
+        (b"PK\x03\x04 and so on", "is a zip archive, not text: unpack it"),
         (b"\xfd7zXZ\x00", r"is compressed \(xz\)"),
     ],
     ids=["gzip", "zip", "xz"],
@@ -278,10 +278,8 @@ def test_files_of_other_types_are_read_together_or_explained(tmp_path):
 
 def test_views_of_text_are_text(tmp_path):
     pq.write_table(pa.table({"a": pa.array(["x", "y"], pa.string_view())}), tmp_path / "v.parquet")
-    assert (
-        read_table(open_sources([str(tmp_path / "v.parquet")])).table.schema.field("a").type
-        == "string"
-    )
+    (source,) = open_sources([str(tmp_path / "v.parquet")])
+    assert read_table([source]).table.schema.field("a").type == "string"
 
 
 def test_only_the_columns_wanted_are_read(tmp_path):

@@ -21,7 +21,7 @@ SHARE_OF_GUESSING = 0.1  # of the errors that the most frequent label makes
 LOOKED_AT = 10_000  # rows
 
 
-def tell_labels(column: Column, labels: Indices, *, numeric: bool) -> float | None:
+def tell_labels(column: Column, label: str, labels: Indices, *, numeric: bool) -> float | None:
     """Return the share of the labels that a column tells, if it gives them away.
 
     A category tells the label that most of its rows have, if it has two rows or more; numbers tell
@@ -30,6 +30,8 @@ def tell_labels(column: Column, labels: Indices, *, numeric: bool) -> float | No
     Parameters
     ----------
     column : Arrow or numpy array
+    label : str
+        How to speak of it.
     labels : ndarray of int, of shape (rows,)
     numeric : bool
         Whether the column holds numbers.
@@ -37,7 +39,7 @@ def tell_labels(column: Column, labels: Indices, *, numeric: bool) -> float | No
     rows = np.linspace(0, len(labels) - 1, min(len(labels), LOOKED_AT)).astype(np.int64)
     labels = labels[rows]
     guessed = np.bincount(labels).max()
-    groups = _group(column.take(rows), numeric=numeric)
+    groups = _group(column.take(rows), label, numeric=numeric)
     right, best = _count_right(groups, labels)
     if numeric:
         # Neighbours of different labels need a threshold between them.
@@ -50,10 +52,10 @@ def tell_labels(column: Column, labels: Indices, *, numeric: bool) -> float | No
     return 1.0 - error if gives_away else None
 
 
-def _group(column: Column, *, numeric: bool) -> Indices:
+def _group(column: Column, label: str, *, numeric: bool) -> Indices:
     """Return which of the different values each row has, in their order; gaps are one of them."""
     if numeric:
-        return np.unique(as_numbers(column, "a column"), return_inverse=True)[1]
+        return np.unique(as_numbers(column, label), return_inverse=True)[1]
     values: Any = column
     if isinstance(column, np.ndarray):
         if column.dtype != object:

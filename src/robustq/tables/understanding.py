@@ -88,14 +88,15 @@ def understand(
     )
     why = f"{content.sort}, {content.different:,} different"
     if content.sort == "numbers":
-        why = "numbers with decimals"
+        why = "numbers"
     if content.different <= 1:
         why = "a single value: nothing to learn from" if content.different else "no value at all"
     if given is not None and given != numeric:
         numeric, why = given, f"{why}; {'numeric' if given else 'categorical'} was asked for"
     remark = _remark(column, content, name) if given is None else ""
     if not remark and labels is not None and content.present >= FEW_ROWS:
-        remark = _remark_on_giveaway(column, labels, name, numeric=numeric)
+        share = tell_labels(column, label, labels, numeric=numeric)
+        remark = "" if share is None else _remark_on_giveaway(share, name)
     return Verdict(numeric, why, remark)
 
 
@@ -274,10 +275,7 @@ def _is_numeric_id(column: Column, content: _Content, name: str) -> bool:
     return bool(dense or np.all(steps > 0) or np.all(steps < 0) or name == "column_1")
 
 
-def _remark_on_giveaway(column: Column, labels: Indices, name: str, *, numeric: bool) -> str:
-    share = tell_labels(column, labels, numeric=numeric)
-    if share is None:
-        return ""
+def _remark_on_giveaway(share: float, name: str) -> str:
     return (
         f"gives the target away: it alone tells {share:.1%} of the labels; if it is not known "
         f"before they are, leave it out (--drop {name})"
