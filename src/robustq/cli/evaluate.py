@@ -76,8 +76,9 @@ def evaluate(
         raise InputError(msg)
     names = [find_indicator(name) for name in split_list(indicators)]
     ball = find_neighbourhood(perturbation)
-    table, _ = read_table(sources, infer=False)
-    X, y, rows = _separate(classifier, table, label, test)
+    read = read_table(sources, infer=False)
+    read.require([label], test, "the labels (--target)")
+    X, y, rows = _separate(classifier, read.table, label, test)
     title = Path(model).name
     found = evaluation.evaluate(
         classifier, X, y, title=title, names=names or None, ball=ball, rows=rows
@@ -100,7 +101,7 @@ def _separate(model: Any, table: Any, target: str, where: str) -> Labelled:
     from robustq.io import adapt_table, cut_target, list_needed, separate_known  # noqa: PLC0415
 
     edges = model.training_.get("target_edges")
-    if edges and target in table.column_names:
+    if edges:
         table = cut_target(table, target, edges)
     data = separate_known(table, target, model.classes_, where)
     names = model.encoding_.names

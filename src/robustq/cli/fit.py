@@ -128,7 +128,7 @@ def fit(
     estimator.save(output)
     console = make_console()
     _show_columns(console, describe_columns(estimator.encoding_, read.data.X))
-    _show_remarks(console, read, estimator)
+    _show_remarks(console, read)
     _show_model(console, estimator, len(read.data.y), read.unlabelled, found)
     console.print(f"Model: {output}", soft_wrap=True, markup=False)
 
@@ -169,10 +169,10 @@ def _read(
 ) -> _Read:
     from robustq import io  # noqa: PLC0415 (slow to import)
 
-    table, notes = io.read_table(sources)
-    where = f"{name} ({notes[name]})" if name in notes else name
+    read = io.read_table(sources)
     for option, names in columns.items():
-        io.require_columns(names, table.column_names, where, f"which {option} names")
+        read.require(names, name, f"which {option} names")
+    table, notes = read
     (target,), edges = columns["--target"], []
     if bins is not None or threshold is not None:
         edges = io.find_edges(table, target, bins, threshold)
@@ -238,9 +238,10 @@ def _show_columns(console: Any, columns: list[Understanding]) -> None:
         console.print(f"{column.name} {column.remark}", style="yellow", markup=False)
 
 
-def _show_remarks(console: Any, read: _Read, model: Any) -> None:
+def _show_remarks(console: Any, read: _Read) -> None:
     """Show what is to be said about the file and its classes."""
     from robustq.families.labels import find_classes  # noqa: PLC0415 (slow to import)
+    from robustq.io import name_bins  # noqa: PLC0415
     from robustq.tables import remark_on_classes  # noqa: PLC0415
 
     lines = [f"{name}: {note}" for name, note in list(read.notes.items())[:MOST_REMARKS]]
@@ -248,7 +249,7 @@ def _show_remarks(console: Any, read: _Read, model: Any) -> None:
     for line in [*lines, *([remark] if remark else [])]:
         console.print(line, style="yellow", markup=False)
     if read.edges:
-        console.print(f"Target cut into {', '.join(model.classes_.tolist())}", markup=False)
+        console.print(f"Target cut into {', '.join(name_bins(read.edges))}", markup=False)
 
 
 def _show_model(

@@ -73,7 +73,7 @@ def _show_features(console: Any, classifier: Any) -> None:
 
     encoding = classifier.encoding_
     told = bool(encoding.verdicts)
-    titles = ("feature", "taken as", *(["because of"] if told else []), "values")
+    titles = ("feature", "taken as", *(["it holds"] if told else []), "values")
     table = make_table(*titles)
     shown = list(zip(encoding.columns, encoding.describe(), strict=True))[:MOST]
     for column, (name, kind, why) in shown:
@@ -82,6 +82,8 @@ def _show_features(console: Any, classifier: Any) -> None:
     console.print(table)
     if len(encoding.columns) > MOST:
         console.print(f"… and {len(encoding.columns) - MOST:,} more features")
+    for name, remark in list(encoding.remarks.items())[:MOST]:
+        console.print(f"{name} {remark}", style="yellow", markup=False)
 
 
 def _list(values: list[Any], most: int = 6) -> str:

@@ -29,7 +29,9 @@ __all__ = ["infer_types", "require_columns"]
 MOST_NAMES = 60
 
 
-def require_columns(wanted: Sequence[str], have: Sequence[str], where: str, why: str) -> None:
+def require_columns(
+    wanted: Sequence[str], have: Sequence[str], where: str, why: str, notes: str = ""
+) -> None:
     """Raise if a column is not there.
 
     Parameters
@@ -39,6 +41,8 @@ def require_columns(wanted: Sequence[str], have: Sequence[str], where: str, why:
         What to call the table.
     why : str
         What the columns are wanted for.
+    notes : str
+        What may have gone wrong in reading.
     """
     there = set(have)
     missing = [name for name in wanted if name not in there]
@@ -46,6 +50,7 @@ def require_columns(wanted: Sequence[str], have: Sequence[str], where: str, why:
         more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
         near = _find_near(missing[0], have)
         hint = "" if near is None else f"did you mean {near!r}? "
+        hint += f"{notes} " if notes else ""
         msg = f"{where} has no column {missing[0]!r}{more}, {why}; {hint}it has {_list(have)}"
         raise InputError(msg)
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from robustq.exceptions import InputError, TableWarning
 
-from .columns import infer_types
+from .columns import infer_types, require_columns
 from .sniffing import CsvOptions
 from .sources import open_sources
 
@@ -35,6 +35,10 @@ class ReadTable(NamedTuple):
 
     table: pa.Table
     notes: dict[str, str]
+
+    def require(self, wanted: Sequence[str], where: str, why: str) -> None:
+        """Raise if a column is not there; say what may have gone wrong in reading."""
+        require_columns(wanted, self.table.column_names, where, why, self.notes.get(where, ""))
 
 
 def read(
@@ -107,7 +111,7 @@ def read_table(sources: Sequence[Source], *, infer: bool = True) -> ReadTable:
             table, found = infer_types(table)
             notes.update(found)
         if source.notes:
-            notes[source.name] = "; ".join(source.notes)
+            notes[source.name] = " ".join(source.notes)
         tables.append(table)
     try:
         whole = pa.concat_tables(tables, promote_options="permissive").combine_chunks()

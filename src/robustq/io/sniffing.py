@@ -171,8 +171,8 @@ def _note_single_column(text: str) -> tuple[str, ...]:
     for delimiter, name in OTHER_DELIMITERS.items():
         width = _measure(text, delimiter)
         if width > 1:
-            said = f"it has one column, and {width} with --delimiter {name}"
-            return (f"{said} (robustq.read: delimiter={delimiter!r})",)
+            said = f"is it one column, or {width} with another delimiter"
+            return (f"{said} (--delimiter {name}; in Python, delimiter={delimiter!r})?",)
     return ()
 
 

@@ -140,9 +140,16 @@ class Source:
     def _read_workbook(self, choose: Any) -> Iterator[pa.Table]:
         sheet = open_sheet(self.path, self.options, self.name)
         self.notes = sheet.notes
-        wanted = list(sheet.names if choose is None else choose(sheet.names))
+        wanted = self._choose(choose, sheet.names)
         for batch, self.share in sheet.read(wanted, BATCH_ROWS):
             yield self._mend_decimals(batch)
+
+    def _choose(self, choose: Any, names: tuple[str, ...]) -> list[str]:
+        try:
+            return list(names if choose is None else choose(names))
+        except InputError as error:
+            msg = " ".join([f"{error};", *self.notes])
+            raise InputError(msg if self.notes else str(error)) from error
 
     def _mend_decimals(self, batch: pa.Table) -> pa.Table:
         if self.options.decimal is None:
@@ -154,7 +161,7 @@ class Source:
         with pq.ParquetFile(self.path) as file:
             names = tuple(file.schema_arrow.names)
             check_names(list(names), self.name)
-            wanted = list(names if choose is None else choose(names))
+            wanted = self._choose(choose, names)
             rows, done = max(1, file.metadata.num_rows), 0
             yielded = False
             for batch in file.iter_batches(BATCH_ROWS, columns=wanted):
@@ -169,7 +176,7 @@ class Source:
         with self._open() as (raw, stream):
             sample = _read_head(stream)
             options, names, self.notes = sniff(sample, self.options, self.name)
-            wanted = list(names if choose is None else choose(names))
+            wanted = self._choose(choose, names)
             wrong: list[Any] = []
             try:
                 whole: Any = _Chained(sample, stream)

@@ -103,14 +103,14 @@ def find_edges(
     InputError
         If the target holds no numbers, or they cannot be cut so.
     """
-    numbers = _read_numbers(table[target], target)
-    numbers = numbers[~np.isnan(numbers)]
     if threshold is not None and bins is not None:
         msg = "--target-bins and --target-threshold say the same thing: give one of them"
         raise InputError(msg)
     if bins is not None and bins < 2:
         msg = f"--target-bins must be a whole number from 2, got {bins}"
         raise InputError(msg)
+    numbers = _read_numbers(table[target], target)
+    numbers = numbers[~np.isnan(numbers)]
     if not len(numbers):
         msg = f"no row has a value in column {target!r}: there is nothing to learn from"
         raise InputError(msg)

@@ -57,12 +57,12 @@ def _describe(column: Any, values: pa.ChunkedArray, remark: str) -> Understandin
     if not isinstance(column, Categorical):
         numbers = as_numbers(adapt_numbers(values, name), name)
         found = numbers[np.isfinite(numbers)]
-        span = f"{found.min():g} to {found.max():g}" if len(found) else "none"
+        span = f"{found.min():.8g} to {found.max():.8g}" if len(found) else "none"
         bins = f", {len(column.categories)} bins" if isinstance(column, Binned) else ""
-        examples = ", ".join(f"{value:g}" for value in found[:3])
+        examples = ", ".join(f"{value:.8g}" for value in found[:3])
         return Understanding(name, f"numbers{bins}", span, missing, examples, remark)
     count = len(column.categories)
     if not remark and count <= 1:
-        remark = "nothing to learn from"
+        remark = "has a single value: nothing to learn from"
     shown = ", ".join(map(str, column.categories[:4])) + (", …" if count > 4 else "")
     return Understanding(name, "categories", f"{count:,}", missing, shown, remark)

@@ -157,14 +157,15 @@ class Encoding:
         shown = [
             f"{name:{widths[0]}}  {kind:{widths[1]}}  {why}".rstrip() for name, kind, why in lines
         ]
-        return "\n".join([f"How {len(lines)} columns are understood", *shown])
+        remarks = [f"{name} {remark}" for name, remark in self.remarks.items()]
+        return "\n".join([f"How {len(lines)} columns are understood", *shown, *remarks])
 
     def describe(self) -> list[tuple[str, str, str]]:
         """Return for each column its name, what it is taken as, and why, in words."""
-        verdicts = self.verdicts or (None,) * len(self.columns)
+        reasons = [verdict.why for verdict in self.verdicts] or [""] * len(self.columns)
         return [
-            (column.name, _name_kind(column), "" if verdict is None else _explain(verdict))
-            for column, verdict in zip(self.columns, verdicts, strict=True)
+            (column.name, _name_kind(column), why)
+            for column, why in zip(self.columns, reasons, strict=True)
         ]
 
     @property
@@ -283,11 +284,9 @@ def _name_kind(column: EncodedColumn) -> str:
     if isinstance(column, Numeric):
         return "numbers"
     count = len(column.categories)
-    return f"numbers, {count} bins" if isinstance(column, Binned) else f"{count:,} categories"
-
-
-def _explain(verdict: Verdict) -> str:
-    return f"{verdict.why}; {verdict.remark}" if verdict.remark else verdict.why
+    if isinstance(column, Binned):
+        return f"numbers, {count} {'bin' if count == 1 else 'bins'}"
+    return f"{count:,} {'category' if count == 1 else 'categories'}"
 
 
 def _as_arrow(values: np.ndarray[Any, Any]) -> Any:

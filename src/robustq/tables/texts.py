@@ -14,6 +14,7 @@ __all__ = [
     "NUMBER",
     "WHOLE",
     "all_match",
+    "any_match",
     "are_written_out",
     "has_ambiguous_commas",
     "is_date",
@@ -93,18 +94,22 @@ def all_match(values: Any, pattern: str) -> bool:
     return bool(pc.all(pc.match_substring_regex(values, pattern), min_count=1).as_py())
 
 
+def any_match(values: Any, pattern: str) -> bool:
+    """Tell whether one of the texts matches a pattern."""
+    return bool(pc.any(pc.match_substring_regex(values, pattern)).as_py())
+
+
 def are_written_out(values: Any) -> bool:
     """Tell whether all texts are numbers as people write them, in one unit: $1,001 or 45%."""
     if not all_match(values, WRITTEN_OUT) or has_ambiguous_commas(values):
         return False
-    units = [unit for unit in (*SYMBOLS, "%") if pc.any(pc.match_substring(values, unit)).as_py()]
+    units = [unit for unit in (*SYMBOLS, "%") if any_match(values, f"[{unit}]")]
     return len(units) <= 1 and (units != ["%"] or all_match(values, "%$"))
 
 
 def has_ambiguous_commas(values: Any) -> bool:
     """Tell whether commas in numbers may mark thousands or decimals: 1,001 and nothing else."""
-    commas = pc.any(pc.match_substring(values, ",")).as_py()
-    return bool(commas and not pc.any(pc.match_substring_regex(values, MARKS_THOUSANDS)).as_py())
+    return any_match(values, ",") and not any_match(values, MARKS_THOUSANDS)
 
 
 def with_decimal_point(values: Any, decimal: str) -> Any:

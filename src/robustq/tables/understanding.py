@@ -20,6 +20,7 @@ from .texts import (
     DECIMAL_COMMA,
     NUMBER,
     all_match,
+    any_match,
     are_written_out,
     has_ambiguous_commas,
     is_date,
@@ -38,6 +39,7 @@ MANY_CATEGORIES = 1000  # more categories than this are mostly rare ones
 FEW_ROWS = 50  # where there are fewer, everything looks like a mistake
 ROWS_PER_CLASS = 10  # on average: numbers with fewer are no classes
 LOOKED_AT = 10_000  # texts
+ZEROS = "^0[0-9]+$"  # where zeros lead, digits are names
 ID_NAME = r"(^|[ _.-])(id|ids|uuid|guid|key|index|nr|no|number|code|unnamed: 0)$|[a-z](Id|ID)$"
 
 
@@ -231,8 +233,7 @@ def _remark_on_id(name: str) -> str:
 
 def _remark_on_numbers(texts: Any, different: int) -> str:
     """Return a remark on texts that a person would take for numbers."""
-    commas = bool(pc.any(pc.match_substring(texts, ",")).as_py())
-    if commas and all_match(texts, DECIMAL_COMMA):
+    if any_match(texts, ",") and all_match(texts, DECIMAL_COMMA):
         if are_written_out(texts):
             return _ask_for_numbers(texts)
         if has_ambiguous_commas(texts) and all_match(texts, r"(^[^,]*|,[0-9]{3})$"):
@@ -245,7 +246,7 @@ def _remark_on_numbers(texts: Any, different: int) -> str:
         return _ask_for_numbers(texts)
     numbers = pc.match_substring_regex(texts, NUMBER)
     odd = texts.filter(pc.invert(numbers))
-    if different > MANY and 0 < len(odd) <= 0.1 * len(texts):
+    if different > MANY and 0 < len(odd) <= 0.1 * len(texts) and not any_match(odd, ZEROS):
         more = f" and {len(odd) - 1:,} more" if len(odd) > 1 else ""
         shown = odd[0].as_py()
         shown = shown if len(shown) <= 30 else shown[:29] + "…"
