@@ -17,6 +17,7 @@ RNG = np.random.default_rng(0)
 MANY = RNG.integers(0, 60, ROWS)
 MANY[:60] = np.arange(60)
 FEW = MANY % 50
+LABELS = RNG.integers(0, 3, ROWS)
 
 
 def learn(source, labels=None, **options):
@@ -109,10 +110,10 @@ def test_what_was_understood_can_be_read():
 def test_what_looks_like_a_mistake_is_named_and_kept(make, values, remark):
     frame = make({"x": values, "other": FEW.tolist()})
     with pytest.warns(TableWarning, match=f"'x' .*{remark}") as caught:
-        model = NaiveBayesClassifier(1.0).fit(frame, FEW % 3)
-    assert list(caught[0].message.remarks) == ["x", "other"]
+        model = NaiveBayesClassifier(1.0).fit(frame, LABELS)
+    assert list(caught[0].message.remarks) == ["x"]
     assert model.encoding_.names == ("x", "other")
-    assert list(model.encoding_.remarks) == ["x", "other"]
+    assert list(model.encoding_.remarks) == ["x"]
 
 
 def test_thousands_of_values_are_named():
@@ -157,7 +158,7 @@ GIVEN_AWAY = FEW % 2
         (GIVEN_AWAY + RNG.uniform(0, 0.9, ROWS), True),
         (np.where(GIVEN_AWAY, 1.5, np.nan), True),
         (GIVEN_AWAY + RNG.uniform(0, 1.1, ROWS), False),
-        (np.where(np.arange(ROWS) % 20, GIVEN_AWAY, 0), False),
+        (np.where(np.arange(ROWS) % 20, GIVEN_AWAY, 1 - GIVEN_AWAY), False),
         (RNG.normal(size=ROWS), False),
         (np.arange(ROWS).astype(str), False),
     ],
@@ -209,13 +210,10 @@ def test_a_target_is_continuous_if_hardly_any_number_repeats(values, continuous)
 
 
 def test_a_continuous_target_is_refused_with_a_remedy():
-    with pytest.raises(
-        InputError, match=r"Unknown label type: continuous.*200 different.*digitize"
-    ):
-        NaiveBayesClassifier().fit(FEW[:, None], np.arange(ROWS))
-    text = np.arange(ROWS).astype(str)
-    with pytest.warns(TableWarning, match="have a single row"):
-        assert len(NaiveBayesClassifier(1.0).fit(FEW[:, None], text).classes_) == ROWS
+    y = np.arange(ROWS) % 70
+    with pytest.raises(InputError, match=r"Unknown label type: continuous.*70 different.*digitize"):
+        NaiveBayesClassifier().fit(FEW[:, None], y)
+    assert len(NaiveBayesClassifier(1.0).fit(FEW[:, None], y.astype(str)).classes_) == 70
 
 
 def test_classes_with_one_row_are_named():

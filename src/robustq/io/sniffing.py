@@ -17,7 +17,16 @@ from robustq.tables.texts import NUMBER
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-__all__ = ["SAMPLE", "CsvOptions", "Sniffed", "check_names", "name_columns", "note_header", "sniff"]
+__all__ = [
+    "SAMPLE",
+    "CsvOptions",
+    "Sniffed",
+    "check_names",
+    "name_columns",
+    "note_header",
+    "sniff",
+    "squeeze",
+]
 
 SAMPLE = 1 << 18
 LONGEST_VALUE = 2**31 - 1  # none is too long while the delimiter is not known
@@ -161,9 +170,15 @@ def _take_rows(text: str, delimiter: str) -> list[list[str]]:
     csv.field_size_limit(LONGEST_VALUE)
     lines: Iterable[str] = io.StringIO(text, newline="")
     if delimiter == " ":
-        lines = (line if '"' in line else re.sub(" +", " ", line.strip(" ")) for line in lines)
+        lines = (squeeze(line.encode()).decode() for line in lines)
     rows = csv.reader(lines, delimiter=delimiter)
     return list(itertools.islice((row for row in rows if row), LINES))
+
+
+def squeeze(line: bytes) -> bytes:
+    """Return a line whose values are one space apart, but for what is quoted."""
+    line = re.sub(rb'("[^"]*")| +', lambda found: found[1] or b" ", line)
+    return re.sub(rb" (\r?\n?)$", rb"\1", line.lstrip(b" "))
 
 
 def _note_single_column(text: str) -> tuple[str, ...]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import glob
 import io
 import os
-import re
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -22,7 +21,7 @@ from robustq.files import explain_os_error
 from robustq.tables.texts import with_decimal_point
 
 from .columns import require_columns
-from .sniffing import SAMPLE, CsvOptions, check_names, sniff
+from .sniffing import SAMPLE, CsvOptions, check_names, sniff, squeeze
 from .workbooks import open_sheet
 
 if TYPE_CHECKING:
@@ -279,8 +278,7 @@ class _Squeezed(io.RawIOBase):
 
     def readinto(self, room: Any) -> int:
         while not self.rest and (line := self.lines.readline()):
-            # A quoted value may hold as many as it likes.
-            self.rest = line if b'"' in line else re.sub(b" +", b" ", line).strip(b" ")
+            self.rest = squeeze(line)
         content, self.rest = self.rest[: len(room)], self.rest[len(room) :]
         room[: len(content)] = content
         return len(content)
