@@ -259,6 +259,14 @@ def fewer_categories(header, arrays):
     header["features"][0]["categories"].pop()
 
 
+def odd_verdicts(header, arrays):
+    header["verdicts"] = [["yes", 1, None]]
+
+
+def odd_edges(header, arrays):
+    header["training"]["target_edges"] = [3, 1, "x"]
+
+
 def more_categories(header, arrays):
     header["features"][1]["categories"].append(10**6)
 
@@ -325,6 +333,8 @@ HOSTILE = [
     widen,
     fewer_categories,
     more_categories,
+    odd_verdicts,
+    odd_edges,
     swap_kinds,
     put("roots", 0, 1),
     put("roots", 1, 10**9),

@@ -140,7 +140,7 @@ class Source:
         sheet = open_sheet(self.path, self.options, self.name)
         self.notes = sheet.notes
         wanted = self._choose(choose, sheet.names)
-        for batch, self.share in sheet.read(wanted, BATCH_ROWS):
+        for batch in sheet.read(wanted, BATCH_ROWS):
             yield self._mend_decimals(batch)
 
     def _choose(self, choose: Any, names: tuple[str, ...]) -> list[str]:

@@ -51,11 +51,11 @@ class Sheet:
     book: Any
     rows: Iterator[list[str]]
 
-    def read(self, wanted: list[str], size: int) -> Iterator[tuple[pa.Table, float]]:
-        """Yield batches of so many rows, all columns text, and which share has been read."""
+    def read(self, wanted: list[str], size: int) -> Iterator[pa.Table]:
+        """Yield batches of so many rows, all columns text."""
         places = [self.names.index(name) for name in wanted]
         schema = pa.schema([(name, pa.string()) for name in wanted])
-        yield schema.empty_table(), 0.0
+        yield schema.empty_table()
         numbered = enumerate(self.rows, start=2)
         while batch := list(itertools.islice(numbered, size)):
             for number, row in batch:
@@ -67,7 +67,7 @@ class Sheet:
                     raise InputError(msg)
             filled = [row + [""] * len(self.names) for _, row in batch if any(row)]
             columns = [pa.array([row[place] for row in filled], pa.string()) for place in places]
-            yield pa.table(columns, schema=schema), 0.5
+            yield pa.table(columns, schema=schema)
         self.book.close()
 
 

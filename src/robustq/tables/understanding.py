@@ -140,7 +140,11 @@ def _look_at_floats(numbers: Floats) -> _Content:
     found = numbers[~np.isnan(numbers)]
     # Whole numbers with gaps among them are floats only because of the gaps.
     whole = len(found) < len(numbers) and np.all(found == np.floor(found))
-    return _Content("whole numbers" if whole else "numbers", _count(pa.array(found)), len(found))
+    if whole:
+        return _Content("whole numbers", _count(pa.array(found)), len(found))
+    # Of others it matters only whether they differ, and counting takes long.
+    different = len(found) if len(found) and found.min() < found.max() else min(len(found), 1)
+    return _Content("numbers", different, len(found))
 
 
 def _count(values: Any) -> int:
