@@ -21,6 +21,7 @@ def test_the_public_names_are_these():
         "NoGuaranteeWarning",
         "RobustqError",
         "SelectiveClassifier",
+        "TableWarning",
         "UnknownNameError",
         "UnknownValueWarning",
         "UnsupportedError",
@@ -31,6 +32,7 @@ def test_the_public_names_are_these():
         "is_robust",
         "load",
         "perturbations",
+        "read",
         "rejection",
         "robustness",
     ]

@@ -6,6 +6,7 @@ from .exceptions import (
     InputError,
     NoGuaranteeWarning,
     RobustqError,
+    TableWarning,
     UnknownNameError,
     UnknownValueWarning,
     UnsupportedError,
@@ -14,6 +15,7 @@ from .families.files import load
 from .families.forest.classifier import GenerativeForestClassifier, GenerativeTreeClassifier
 from .families.functions import assess, credal_predict, is_robust, robustness
 from .families.naive_bayes import NaiveBayesClassifier
+from .io.reading import read
 from .selection.selective import SelectiveClassifier
 
 __all__ = [
@@ -27,6 +29,7 @@ __all__ = [
     "NoGuaranteeWarning",
     "RobustqError",
     "SelectiveClassifier",
+    "TableWarning",
     "UnknownNameError",
     "UnknownValueWarning",
     "UnsupportedError",
@@ -37,6 +40,7 @@ __all__ = [
     "is_robust",
     "load",
     "perturbations",
+    "read",
     "rejection",
     "robustness",
 ]

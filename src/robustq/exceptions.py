@@ -11,8 +11,8 @@
     ├── FileError (OSError)             a file cannot be had, read or written
     └── UnsupportedError (ValueError)   an object cannot do what is asked of it
 
-Beside them stand ``UnknownValueWarning`` and ``NoGuaranteeWarning``, and scikit-learn's
-``NotFittedError`` has a twin that is a ``RobustqError`` too.
+Beside them stand ``UnknownValueWarning``, ``TableWarning`` and ``NoGuaranteeWarning``, and
+scikit-learn's ``NotFittedError`` has a twin that is a ``RobustqError`` too.
 """
 
 import sys
@@ -26,6 +26,7 @@ __all__ = [
     "ParameterError",
     "PositionError",
     "RobustqError",
+    "TableWarning",
     "UnknownNameError",
     "UnknownValueWarning",
     "UnsupportedError",
@@ -78,6 +79,20 @@ class UnknownNameError(InputError):
 
 class NoGuaranteeWarning(UserWarning):
     """No threshold can give the guarantee that was asked for."""
+
+
+class TableWarning(UserWarning):
+    """A table that is learned from, or was read, has columns to look at: ids, dates, giveaways.
+
+    Attributes
+    ----------
+    remarks : dict of str to str
+        What is to be said, column by column.
+    """
+
+    def __init__(self, message: str = "", remarks: dict[str, str] | None = None) -> None:
+        super().__init__(message)
+        self.remarks = remarks or {}
 
 
 class UnknownValueWarning(UserWarning):

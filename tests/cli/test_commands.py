@@ -10,12 +10,14 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
 import robustq
+from robustq.io import open_writer
 from tests.cli.commands import ENVIRONMENT, call, run
 
 ROWS = 300
@@ -85,8 +87,76 @@ def test_columns_that_look_like_ids_are_remarked_on(folder):
     wide = {"COLUMNS": "160"}
     command = ("fit", "train.csv", "--target", "outcome", "--no-holdout", "-o", "x.robustq")
     done = call(*command, cwd=folder, env=wide)
-    assert "looks like an id: --drop id?" in done.stdout
+    assert "id looks like an id, of which nothing can be learned: leave it out (--drop id)?" in (
+        done.stdout
+    )
     assert "held out" not in done.stdout
+
+
+@pytest.mark.parametrize("model", ["nbc", "forest"])
+def test_command_and_library_learn_the_same(folder, tmp_path, model):
+    table = robustq.read(folder / "train.csv").drop_columns(["id"])
+    y, X = np.array(table["outcome"].to_pylist()), table.drop_columns(["outcome"])
+    known = robustq.load(folder / f"{model}.robustq")
+    estimator = type(known)(random_state=0)
+    for frame in (X, X.to_pandas(), pl.from_arrow(X)):
+        assert estimator.fit(frame, y).to_dict() == known.to_dict()
+    assert repr(known.encoding_) == repr(estimator.encoding_)
+    assert "numbers" in repr(known.encoding_)
+    assert robustq.NaiveBayesClassifier().smoothing == "cv"
+
+
+def test_a_target_of_numbers_is_cut_and_tested_alike(folder, tmp_path):
+    fit = ("fit", folder / "train.csv", "--drop", "id", "--no-holdout", "--trees", "2", "-o", "m")
+    done = call(*fit, "--target", "amount", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "--target-bins N" in explain(done)
+    assert "--target-threshold T" in explain(done)
+    done = call(*fit, "--target", "amount", "--target-bins", "3", cwd=tmp_path)
+    assert done.returncode == 0, done.output
+    assert len(robustq.load(tmp_path / "m").classes_) == 3
+    test = ("evaluate", "m", folder / "train.csv", "-o", "r.html", "--json")
+    told = json.loads(call(*test, cwd=tmp_path).stdout)
+    assert [item["rows"] for item in told["classes"]] == pytest.approx([100] * 3, abs=3)
+    done = call(*fit, "--target", "age", "--target-threshold", "50", cwd=tmp_path)
+    assert "Target cut into < 50, >= 50" in done.stdout
+    done = call(*fit, "--target", "age", "--categorical", "age", cwd=tmp_path)
+    assert "50" in robustq.load(tmp_path / "m").classes_
+
+
+def test_a_target_in_other_case_is_suggested(folder):
+    done = call("fit", "train.csv", "--target", "Outcome", "-o", "x", cwd=folder)
+    assert done.returncode == 2
+    assert "did you mean 'outcome'? it has 'id', 'amount', 'purpose', 'age', 'outcome'" in (
+        explain(done)
+    )
+
+
+def test_what_a_model_understood_can_be_inspected(folder, tmp_path):
+    call(
+        "fit", "train.csv", "--target", "outcome", "--no-holdout", "-o", tmp_path / "m", cwd=folder
+    )
+    text = " ".join(call("inspect", tmp_path / "m", env={"COLUMNS": "200"}).stdout.split())
+    assert "age numbers whole numbers, 7" in text
+    assert "purpose 3 categories text, 3 different" in text
+    assert "id looks like an id" in text
+
+
+def test_workbooks_go_in_and_out(folder, tmp_path):
+    pytest.importorskip("openpyxl")
+    with open_writer(str(tmp_path / "t.xlsx"), pq.read_schema(folder / "train.parquet")) as writer:
+        writer.write_table(pq.read_table(folder / "train.parquet"))
+    fit = ("--target", "outcome", "--drop", "id", "--model", "nbc", "-o", tmp_path / "m")
+    done = call("fit", tmp_path / "t.xlsx", *fit)
+    assert done.returncode == 0, done.output
+    known = robustq.load(folder / "nbc.robustq")
+    assert robustq.load(tmp_path / "m").to_dict() == known.to_dict()
+    done = call("score", tmp_path / "m", tmp_path / "t.xlsx", "-o", tmp_path / "o.xlsx")
+    assert done.returncode == 0, done.output
+    scored = robustq.read(tmp_path / "o.xlsx")
+    expected = known.assess(pq.read_table(folder / "train.parquet"))
+    assert scored["prediction"].to_pylist() == expected.prediction.tolist()
+    np.testing.assert_allclose(scored["robustness_tv"].to_numpy(), expected.robustness["tv"])
 
 
 def test_any_format_gives_the_same_scores(folder, tmp_path):
@@ -517,7 +587,7 @@ def test_the_demo_tells_the_story(tmp_path):
         (("fit", "twice.csv", "--target", "b", "-o", "x"), "two columns named 'b'"),
         (("score", "nowhere", "train.csv", "-o", "o.csv"), "nowhere cannot be read"),
         (("score", "train.csv", "train.csv", "-o", "o.csv"), "train.csv: "),
-        (("score", "nbc.robustq", "train.csv", "-o", "o.xlsx"), "no ending that tells a format"),
+        (("score", "nbc.robustq", "train.csv", "-o", "o.docx"), "no ending that tells a format"),
         (
             ("score", "nbc.robustq", "train.csv", "-o", "o.csv", "--keep", "z"),
             "no column 'z', which is to",

@@ -35,7 +35,7 @@ def make_frame(seed=0):
     frame = pd.DataFrame(
         {
             "few": rng.choice(["a", "b", "c"], ROWS),
-            "many": rng.integers(0, 90, ROWS),
+            "many": pd.Categorical(rng.integers(0, 90, ROWS)),
             "number": rng.normal(size=ROWS),
             "flag": rng.random(ROWS) < 0.5,
             "constant": ["same"] * ROWS,
@@ -262,6 +262,14 @@ def fewer_categories(header, arrays):
     header["features"][0]["categories"].pop()
 
 
+def odd_verdicts(header, arrays):
+    header["verdicts"] = [["yes", 1, None]]
+
+
+def odd_edges(header, arrays):
+    header["training"]["target_edges"] = [3, 1, "x"]
+
+
 def more_categories(header, arrays):
     header["features"][1]["categories"].append(10**6)
 
@@ -328,6 +336,8 @@ HOSTILE = [
     widen,
     fewer_categories,
     more_categories,
+    odd_verdicts,
+    odd_edges,
     swap_kinds,
     put("roots", 0, 1),
     put("roots", 1, 10**9),

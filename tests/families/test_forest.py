@@ -345,7 +345,8 @@ def test_thousands_of_categories_are_no_trouble():
     X = np.stack([codes, rng.integers(0, 3, len(codes))], axis=1)
     X[:5000, 0] = np.arange(5000)  # every value is seen
     y[:5000] = good
-    model = small_forest(n_estimators=5, max_depth=None).fit(X[:15_000], y[:15_000])
+    model = small_forest(n_estimators=5, max_depth=None, categorical=[0])
+    model.fit(X[:15_000], y[:15_000])
     assert model.score(X[15_000:], y[15_000:]) > 0.75
     assert np.all(model.robustness(X[15_000:15_500]) >= 0)
 
@@ -362,7 +363,7 @@ def test_more_classes_than_memory_are_refused(monkeypatch):
     monkeypatch.setattr(memory, "_physical_memory", lambda: 10_000)
     X = np.arange(200)[:, None] % 7
     with pytest.raises(UnsupportedError, match="is the target a number rather than a class"):
-        small_forest().fit(X, np.arange(200) % 90)
+        small_forest().fit(X, (np.arange(200) % 90).astype(str))
 
 
 @pytest.mark.parametrize(

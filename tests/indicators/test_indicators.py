@@ -297,6 +297,7 @@ def test_an_ensemble_takes_every_kind_of_table(table):
     )
 
 
+@pytest.mark.filterwarnings("ignore::robustq.exceptions.TableWarning")
 def test_a_class_that_a_sample_lacks_has_probability_zero():
     X = pd.DataFrame({"x": ["a"] * 30 + ["b"] * 30 + ["c"]})
     y = ["a"] * 30 + ["b"] * 30 + ["rare"]

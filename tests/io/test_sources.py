@@ -21,7 +21,7 @@ ROWS = [{"id": 1, "colour": "red", "size": 2.5}, {"id": 2, "colour": "blue", "si
 def read(tmp_path, content, name="data.csv", **options):
     path = tmp_path / name
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    return read_table(open_sources([str(path)], CsvOptions(**options))).to_pylist()
+    return read_table(open_sources([str(path)], CsvOptions(**options))).table.to_pylist()
 
 
 @pytest.mark.parametrize(
@@ -51,13 +51,13 @@ def test_compressed_files_are_unpacked(tmp_path, ending):
     with pa.output_stream(str(path), compression="detect") as stream:
         stream.write(PLAIN.encode())
     assert path.read_bytes() != PLAIN.encode()
-    assert read_table(open_sources([str(path)])).to_pylist() == ROWS
+    assert read_table(open_sources([str(path)])).table.to_pylist() == ROWS
 
 
 def test_parquet_is_told_by_its_content(tmp_path):
     for name in ("data.parquet", "data", "data.bin"):
         pq.write_table(pa.Table.from_pylist(ROWS), tmp_path / name)
-        assert read_table(open_sources([str(tmp_path / name)])).to_pylist() == ROWS
+        assert read_table(open_sources([str(tmp_path / name)])).table.to_pylist() == ROWS
 
 
 def test_quoted_newlines_and_delimiters_stay_in_their_cell(tmp_path):
@@ -187,7 +187,7 @@ def test_files_folders_and_patterns(tmp_path):
         with pytest.raises(FileError, match=message):
             open_sources([str(tmp_path / path)])
     (tmp_path / "empty").mkdir()
-    with pytest.raises(FileError, match="has no CSV or Parquet files"):
+    with pytest.raises(FileError, match="has no CSV, Parquet or Excel files"):
         open_sources([str(tmp_path / "empty")])
 
 
@@ -206,7 +206,7 @@ def test_standard_input_is_read(monkeypatch):
             return len(part)
 
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(Pipe())))
-    assert read_table(open_sources(["-"])).to_pylist() == ROWS
+    assert read_table(open_sources(["-"])).table.to_pylist() == ROWS
 
 
 def test_large_files_come_in_batches(tmp_path):
@@ -231,7 +231,7 @@ def test_a_pipe_is_read_once(tmp_path):
     text = "a,b\n" + "".join(f"{i},x\n" for i in range(rows))
     writer = threading.Thread(target=pipe.write_text, args=(text,))
     writer.start()
-    table = read_table(open_sources([str(pipe)]))
+    table = read_table(open_sources([str(pipe)])).table
     writer.join()
     assert table["a"].to_pylist() == list(range(rows))
 
@@ -240,7 +240,7 @@ def test_a_pipe_is_read_once(tmp_path):
     ("content", "message"),
     [
         (gzip.compress(b"a,b\n1,2\n"), r"is compressed \(gzip\), not text.*zcat"),
-        (b"PK\x03\x04 and so on", "is a zip archive or a spreadsheet"),
+        (b"PK\x03\x04 and so on", "is a zip archive, not text: unpack it"),
         (b"\xfd7zXZ\x00", r"is compressed \(xz\)"),
     ],
     ids=["gzip", "zip", "xz"],
@@ -270,7 +270,7 @@ def test_empty_lines_of_a_single_column_are_rows(tmp_path):
 def test_files_of_other_types_are_read_together_or_explained(tmp_path):
     pq.write_table(pa.table({"a": pa.array([1], pa.int32())}), tmp_path / "a.parquet")
     (tmp_path / "b.csv").write_text("a\n2\n")
-    assert read_table(open_sources([str(tmp_path)]))["a"].to_pylist() == [1, 2]
+    assert read_table(open_sources([str(tmp_path)])).table["a"].to_pylist() == [1, 2]
     (tmp_path / "c.csv").write_text("a\nx\n")
     with pytest.raises(InputError, match="do not fit together"):
         read_table(open_sources([str(tmp_path)]))
@@ -278,9 +278,8 @@ def test_files_of_other_types_are_read_together_or_explained(tmp_path):
 
 def test_views_of_text_are_text(tmp_path):
     pq.write_table(pa.table({"a": pa.array(["x", "y"], pa.string_view())}), tmp_path / "v.parquet")
-    assert (
-        read_table(open_sources([str(tmp_path / "v.parquet")])).schema.field("a").type == "string"
-    )
+    (source,) = open_sources([str(tmp_path / "v.parquet")])
+    assert read_table([source]).table.schema.field("a").type == "string"
 
 
 def test_only_the_columns_wanted_are_read(tmp_path):

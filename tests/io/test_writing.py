@@ -54,7 +54,7 @@ def test_nothing_is_left_where_writing_fails(tmp_path):
 
 def test_an_ending_must_tell_a_format(tmp_path):
     with pytest.raises(InputError, match=r"no ending that tells a format: use \.parquet"):
-        open_writer(str(tmp_path / "out.xlsx"), RESULT.schema).__enter__()
+        open_writer(str(tmp_path / "out.docx"), RESULT.schema).__enter__()
 
 
 def test_lists_do_not_fit_into_csv(tmp_path):

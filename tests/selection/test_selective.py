@@ -20,6 +20,7 @@ from robustq import (
     NoGuaranteeWarning,
     RobustqError,
     SelectiveClassifier,
+    TableWarning,
     indicators,
 )
 from robustq.selection.thresholds import THRESHOLDS, bound_error, calibrate
@@ -153,7 +154,8 @@ def test_without_a_guarantee_nothing_is_accepted_and_it_says_so():
 
 def test_where_everything_is_safe_everything_is_accepted():
     X = pd.DataFrame({"x": ["a", "b"] * 500})
-    model = SelectiveClassifier(NaiveBayesClassifier()).fit(X, X["x"])
+    with pytest.warns(TableWarning, match="'x' gives the target away"):
+        model = SelectiveClassifier(NaiveBayesClassifier()).fit(X, X["x"])
     assert model.threshold_ == -np.inf
     assert model.accepts(X).all()
     assert model.coverage_ == 1.0

@@ -115,7 +115,7 @@ def test_growing_keeps_the_codes():
 
 def test_thousands_of_categories_are_fine():
     numbers = np.arange(100_000).reshape(-1, 1) * 3
-    encoding = learn(numbers)
+    encoding = learn(numbers, categorical=[0])
     assert codes(encoding, numbers[::-1]) == list(range(100_000))[::-1]
 
 

@@ -19,7 +19,15 @@ from .consoles import (
     split_list,
     start_up,
 )
-from .options import Delimiter, EncodingName, ModelPath, NoHeader, make_csv_options
+from .options import (
+    Decimal,
+    Delimiter,
+    EncodingName,
+    ModelPath,
+    NoHeader,
+    SheetName,
+    make_csv_options,
+)
 
 if TYPE_CHECKING:
     from robustq.io import Labelled
@@ -52,6 +60,8 @@ def evaluate(
     delimiter: Delimiter = None,
     encoding: EncodingName = None,
     no_header: NoHeader = False,
+    decimal: Decimal = None,
+    sheet: SheetName = None,
 ) -> None:
     """Try a model on rows with labels: accuracy, curves, a report.
 
@@ -66,7 +76,8 @@ def evaluate(
     from robustq.report import as_json as say  # noqa: PLC0415
     from robustq.report import write_evaluation  # noqa: PLC0415
 
-    sources = open_sources([test], make_csv_options(delimiter, encoding, no_header))
+    reading = make_csv_options(delimiter, encoding, no_header, decimal, sheet)
+    sources = open_sources([test], reading)
     check_output(output, [str(model), *(source.path for source in sources)])
     check_page(output)
     with showing_progress(f"reading {model.name}"):
@@ -79,8 +90,9 @@ def evaluate(
     ball = find_neighbourhood(perturbation)
     title, name = Path(model).name, Path(test).name
     with showing_progress(f"reading {name}") as progress:
-        table = read_table(sources, infer=False)
-        X, y, rows = _separate(classifier, table, label, test)
+        read = read_table(sources, infer=False)
+        read.require([label], test, "the labels (--target)")
+        X, y, rows = _separate(classifier, read.table, label, test)
         progress.begin(f"assessing {len(y):,} rows")
         found = evaluation.evaluate(
             classifier, X, y, title=title, names=names or None, ball=ball, rows=rows
@@ -103,8 +115,11 @@ def evaluate(
 
 def _separate(model: Any, table: Any, target: str, where: str) -> Labelled:
     """Return features and labels as the model knows them, and which rows they are."""
-    from robustq.io import adapt_table, list_needed, separate_known  # noqa: PLC0415
+    from robustq.io import adapt_table, cut_target, list_needed, separate_known  # noqa: PLC0415
 
+    edges = model.training_.get("target_edges")
+    if edges:
+        table = cut_target(table, target, edges)
     data = separate_known(table, target, model.classes_, where)
     names = model.encoding_.names
     others = [name for name in data.X.column_names if name != target or name in names]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
@@ -19,7 +20,7 @@ from .consoles import (
     split_list,
     start_up,
 )
-from .options import Delimiter, EncodingName, NoHeader, make_csv_options
+from .options import Decimal, Delimiter, EncodingName, NoHeader, SheetName, make_csv_options
 
 if TYPE_CHECKING:
     from robustq.io import Labelled, Understanding
@@ -27,15 +28,24 @@ if TYPE_CHECKING:
 
 __all__ = ["fit"]
 
+MOST_REMARKS = 20
 OPTIONS = {"max_error": "--max-error", "confidence": "--confidence", "holdout": "--holdout"}
 
 
 def fit(
     output: Annotated[Path, typer.Option("--output", "-o", help="The model file to write.")],
     train: Annotated[
-        str | None, typer.Argument(help="CSV or Parquet; - for standard input.", metavar="TRAIN")
+        str | None,
+        typer.Argument(help="CSV, Parquet or Excel; - for standard input.", metavar="TRAIN"),
     ] = None,
     target: Annotated[str | None, typer.Option(help="The column to predict.")] = None,
+    target_bins: Annotated[
+        int | None,
+        typer.Option(help="Cut a target of numbers into so many classes, of as many rows each."),
+    ] = None,
+    target_threshold: Annotated[
+        float | None, typer.Option(help="Cut it into two classes: below this number, or not.")
+    ] = None,
     model: Annotated[
         str, typer.Option(help="nbc (naive Bayes), forest, or another family's name.")
     ] = "forest",
@@ -75,12 +85,14 @@ def fit(
     delimiter: Delimiter = None,
     encoding: EncodingName = None,
     no_header: NoHeader = False,
+    decimal: Decimal = None,
+    sheet: SheetName = None,
 ) -> None:
     """Train a model on a table, and say how the table was understood.
 
     Text and whole numbers are categories; whole numbers with more than 50 different values, and
-    all other numbers, are numbers. The model learns from all rows; before, a copy of it is tried on
-    rows it did not see.
+    all other numbers, are numbers (as in Python: docs/tables.md). The model learns from all rows;
+    before, a copy of it is tried on rows it did not see.
 
     Example: [bold]robustq fit train.csv --target outcome -o model.robustq[/bold]
     """
@@ -101,24 +113,49 @@ def fit(
 
     shorthands = {"smoothing": smoothing, "bins": bins, "trees": trees, "max_depth": max_depth}
     made = make_estimator(find_recipe(model), shorthands, option or (), seed)
-    sources = open_sources([train], make_csv_options(delimiter, encoding, no_header))
+    reading = make_csv_options(delimiter, encoding, no_header, decimal, sheet)
+    sources = open_sources([train], reading)
     check_output(output, [source.path for source in sources])
-    lists = {
+    columns = {
+        "--target": (target,),
         "--drop": split_list(drop),
         "--categorical": split_list(categorical),
         "--numeric": split_list(numeric),
     }
-    data, unlabelled = _read(sources, train, target, lists)
-    made.set_params(**_choose_kinds(data.X, lists["--categorical"], lists["--numeric"]))
+    read = _read(sources, train, columns, target_bins, target_threshold)
+    made.set_params(**_choose_kinds(columns))
     share = None if no_holdout else holdout
-    estimator, found = _learn(made, data, share, seed, max_error, confidence, perturbation)
+    estimator, found = _learn(made, read.data, share, seed, max_error, confidence, perturbation)
     estimator.training_ |= {"target": target, "source": Path(train).name}
-    estimator.training_["sketch"] = sketch_rows(estimator, data.X, data.y)
+    estimator.training_["sketch"] = sketch_rows(estimator, read.data.X, read.data.y)
+    if read.edges:
+        estimator.training_["target_edges"] = read.edges
     estimator.save(output)
     console = make_console()
-    _show_columns(console, describe_columns(estimator.encoding_, data.X))
-    _show_model(console, estimator, len(data.y), unlabelled, found)
+    _show_columns(console, describe_columns(estimator.encoding_, read.data.X))
+    _show_remarks(console, read)
+    _show_model(console, estimator, len(read.data.y), read.unlabelled, found)
     console.print(f"Model: {output}", soft_wrap=True, markup=False)
+
+
+class _Read(NamedTuple):
+    """The table to learn from, and what is to be said about it.
+
+    Attributes
+    ----------
+    data : Labelled
+    unlabelled : int
+        How many of its rows have no label.
+    edges : list of float
+        Where a target of numbers was cut into classes.
+    notes : dict of str to str
+        What was done in reading, or may be wrong.
+    """
+
+    data: Labelled
+    unlabelled: int
+    edges: list[float]
+    notes: dict[str, str]
 
 
 def _convert(document: Path, output: Path) -> None:
@@ -129,25 +166,37 @@ def _convert(document: Path, output: Path) -> None:
 
 
 def _read(
-    sources: Any, name: str, target: str, lists: dict[str, tuple[str, ...]]
-) -> tuple[Labelled, int]:
-    """Return the table to learn from, and how many of its rows have no label."""
-    from robustq.io import read_table, require_columns, separate_target  # noqa: PLC0415
+    sources: Any,
+    name: str,
+    columns: dict[str, tuple[str, ...]],
+    bins: int | None,
+    threshold: float | None,
+) -> _Read:
+    from robustq import io  # noqa: PLC0415 (slow to import)
 
     with showing_progress(f"reading {Path(name).name}"):
-        table = read_table(sources)
-    for option, names in {"--target": (target,), **lists}.items():
-        require_columns(names, table.column_names, name, f"which {option} names")
-    data = separate_target(table, target, lists["--drop"])
-    return data, table.num_rows - len(data.y)
+        read = io.read_table(sources)
+    for option, names in columns.items():
+        read.require(names, name, f"which {option} names")
+    table, notes = read
+    (target,), edges = columns["--target"], []
+    if bins is not None or threshold is not None:
+        edges = io.find_edges(table, target, bins, threshold)
+        table = io.cut_target(table, target, edges)
+    elif target in columns["--categorical"]:
+        table = io.name_classes(table, target)
+    data = io.separate_target(table, target, columns["--drop"])
+    return _Read(data, table.num_rows - len(data.y), edges, notes)
 
 
-def _choose_kinds(X: Any, categorical: tuple[str, ...], numeric: tuple[str, ...]) -> dict[str, Any]:
+def _choose_kinds(columns: dict[str, tuple[str, ...]]) -> dict[str, Any]:
     """Return the parameters that say which columns are categories and which are numbers."""
-    from robustq.io import find_numbers  # noqa: PLC0415 (slow to import)
-
-    numbers = find_numbers(X, numeric, categorical)
-    return {"categorical": list(categorical) or None, "numeric": numbers or None}
+    left_out = {*columns["--target"], *columns["--drop"]}
+    named = {
+        option: [name for name in columns[f"--{option}"] if name not in left_out]
+        for option in ("categorical", "numeric")
+    }
+    return {option: names or None for option, names in named.items()}
 
 
 def _learn(
@@ -159,13 +208,20 @@ def _learn(
     confidence: float,
     perturbation: str,
 ) -> Trained:
+    from robustq.exceptions import TableWarning  # noqa: PLC0415
     from robustq.indicators.finding import find_neighbourhood  # noqa: PLC0415 (slow to import)
     from robustq.selection.gates import Promise  # noqa: PLC0415
     from robustq.selection.training import train  # noqa: PLC0415
 
     from .models import name_options  # noqa: PLC0415
 
-    with naming_options(OPTIONS | name_options(made)), showing_progress("learning"):
+    with (
+        naming_options(OPTIONS | name_options(made)),
+        showing_progress("learning"),
+        warnings.catch_warnings(),
+    ):
+        # What they say is shown in words of the command, once.
+        warnings.simplefilter("ignore", TableWarning)
         return train(
             *(made, data.X, data.y),
             holdout=holdout,
@@ -176,22 +232,36 @@ def _learn(
 
 
 def _show_columns(console: Any, columns: list[Understanding]) -> None:
-    from rich.text import Text  # noqa: PLC0415 (slow to import)
 
     table = make_table(
-        *("column", "taken as", "values", "missing", "for example", ""),
+        *("column", "taken as", "values", "missing", "for example"),
         right=("values", "missing"),
         shrink="for example",
     )
     shown = columns if len(columns) <= 60 else columns[:50]
     for column in shown:
         missing = f"{column.missing:,}" if column.missing else ""
-        remark = Text(column.remark, style="yellow")
         cells = (column.name, column.kind, column.values, missing, column.examples)
-        fill_row(table, *cells, remark)
+        fill_row(table, *cells)
     console.print(table)
     if len(shown) < len(columns):
         console.print(f"… and {len(columns) - len(shown):,} more columns")
+    for column in [column for column in columns if column.remark][:MOST_REMARKS]:
+        console.print(f"{column.name} {column.remark}", style="yellow", markup=False)
+
+
+def _show_remarks(console: Any, read: _Read) -> None:
+    """Show what is to be said about the file and its classes."""
+    from robustq.families.labels import find_classes  # noqa: PLC0415 (slow to import)
+    from robustq.io import name_bins  # noqa: PLC0415
+    from robustq.tables import remark_on_classes  # noqa: PLC0415
+
+    lines = [f"{name}: {note}" for name, note in list(read.notes.items())[:MOST_REMARKS]]
+    remark = remark_on_classes(*find_classes(read.data.y))
+    for line in [*lines, *([remark] if remark else [])]:
+        console.print(line, style="yellow", markup=False)
+    if read.edges:
+        console.print(f"Target cut into {', '.join(name_bins(read.edges))}", markup=False)
 
 
 def _show_model(

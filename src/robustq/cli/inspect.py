@@ -72,15 +72,18 @@ def _describe_model(classifier: Any) -> dict[str, str]:
 
 
 def _show_features(console: Any, classifier: Any) -> None:
-    table = make_table("feature", "values", "", right=("values",))
-    columns = classifier.encoding_.columns
-    for column in columns[:MOST]:
-        categories = getattr(column, "categories", None)
-        count = "numbers" if categories is None else f"{len(categories):,}"
-        fill_row(table, column.name, count, _list(list(categories or ())))
+    encoding = classifier.encoding_
+    told = bool(encoding.verdicts)
+    table = make_table("feature", "taken as", *(["it holds"] if told else []), "values")
+    shown = list(zip(encoding.columns, encoding.describe(), strict=True))[:MOST]
+    for column, (name, kind, why) in shown:
+        values = _list(list(getattr(column, "categories", ())))
+        fill_row(table, name, kind, *([why] if told else []), values)
     console.print(table)
-    if len(columns) > MOST:
-        console.print(f"… and {len(columns) - MOST:,} more features")
+    if len(encoding.columns) > MOST:
+        console.print(f"… and {len(encoding.columns) - MOST:,} more features")
+    for name, remark in list(encoding.remarks.items())[:MOST]:
+        console.print(f"{name} {remark}", style="yellow", markup=False)
 
 
 def _list(values: list[Any], most: int = 6) -> str:

@@ -10,18 +10,38 @@ import typer
 if TYPE_CHECKING:
     from robustq.io import CsvOptions
 
-__all__ = ["Delimiter", "EncodingName", "ModelPath", "NoHeader", "make_csv_options"]
+__all__ = [
+    "Decimal",
+    "Delimiter",
+    "EncodingName",
+    "ModelPath",
+    "NoHeader",
+    "SheetName",
+    "make_csv_options",
+]
 
-Delimiter = Annotated[str | None, typer.Option("--delimiter", help="Of CSV, as in ; or tab.")]
+Delimiter = Annotated[
+    str | None, typer.Option("--delimiter", help="Of CSV, as in ; or tab or space.")
+]
 EncodingName = Annotated[
     str | None, typer.Option("--encoding", help="Of CSV, as in utf-8 or cp1252.")
 ]
 NoHeader = Annotated[bool, typer.Option("--no-header", help="The first row holds no names.")]
+Decimal = Annotated[str | None, typer.Option("--decimal", help="The decimal mark: . or ,")]
+SheetName = Annotated[
+    str | None, typer.Option("--sheet", help="Of an Excel file, if not the first.")
+]
 ModelPath = Annotated[Path, typer.Argument(help="A model file.", metavar="MODEL")]
 
 
-def make_csv_options(delimiter: str | None, encoding: str | None, no_header: bool) -> CsvOptions:
-    """Return how CSV is to be read."""
+def make_csv_options(
+    delimiter: str | None,
+    encoding: str | None,
+    no_header: bool,
+    decimal: str | None,
+    sheet: str | None,
+) -> CsvOptions:
+    """Return how files are to be read."""
     from robustq.io import CsvOptions  # noqa: PLC0415 (slow to import)
 
-    return CsvOptions(delimiter, encoding, header=not no_header)
+    return CsvOptions(delimiter, encoding, not no_header, decimal, sheet)

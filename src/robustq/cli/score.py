@@ -19,7 +19,15 @@ from .consoles import (
     split_list,
     start_up,
 )
-from .options import Delimiter, EncodingName, ModelPath, NoHeader, make_csv_options
+from .options import (
+    Decimal,
+    Delimiter,
+    EncodingName,
+    ModelPath,
+    NoHeader,
+    SheetName,
+    make_csv_options,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -40,7 +48,7 @@ def score(
     ],
     output: Annotated[
         str,
-        typer.Option("--output", "-o", help=".parquet, .csv, .csv.gz or .jsonl; - for CSV here."),
+        typer.Option("--output", "-o", help=".parquet, .csv, .csv.gz, .jsonl, .xlsx; - for CSV."),
     ],
     perturbation: Annotated[
         list[str] | None,
@@ -59,6 +67,8 @@ def score(
     delimiter: Delimiter = None,
     encoding: EncodingName = None,
     no_header: NoHeader = False,
+    decimal: Decimal = None,
+    sheet: SheetName = None,
 ) -> None:
     """Give every row a prediction, how far it is from flipping, and what it would flip to.
 
@@ -81,7 +91,8 @@ def score(
     from robustq.scoring import Scorer, number_rows  # noqa: PLC0415
 
     check_ending(output)
-    sources = open_sources(data, make_csv_options(delimiter, encoding, no_header))
+    reading = make_csv_options(delimiter, encoding, no_header, decimal, sheet)
+    sources = open_sources(data, reading)
     check_output(output, [str(model), *(source.path for source in sources)])
     with showing_progress(f"reading {model.name}"):
         classifier = load(model)

@@ -21,11 +21,12 @@ from robustq.core.quantified import Quantified
 from robustq.exceptions import (
     InputError,
     RobustqError,
+    TableWarning,
     UnknownValueWarning,
     UnsupportedError,
     warn_caller,
 )
-from robustq.tables import UNKNOWN, Encoding, Rows, Table, find_distinct
+from robustq.tables import UNKNOWN, Encoding, Rows, Table, find_distinct, remark_on_classes
 from robustq.tables.frames import index_of
 from robustq.tables.single_rows import refuse_single_row
 
@@ -70,7 +71,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):
     training_ : dict
         The number of rows and the version of robustq; see `save`.
     encoding_ : Encoding
-        How columns are understood: categories, or bins of numbers.
+        How columns are understood, in words when it is printed: docs/tables.md has the rule.
     """
 
     handle_unknown: str
@@ -443,14 +444,29 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):
     def _require_fitted(self) -> None:
         require_fitted(self, "encoding_")
 
-    def _learn_encoding(self, table: Table, weights: Floats, bins: int | None) -> Encoding:
-        return Encoding.learn(
+    def _learn_encoding(
+        self,
+        table: Table,
+        weights: Floats,
+        bins: int | None,
+        classes: np.ndarray[Any, Any] | None = None,
+        labels: Indices | None = None,
+    ) -> Encoding:
+        """Return how a table is understood; warn of what looks like a mistake."""
+        encoding = Encoding.learn(
             table,
             weights,
             bins=bins,
             categorical=() if self.categorical is None else self.categorical,
             numeric=() if self.numeric is None else self.numeric,
+            labels=labels,
         )
+        remarks = dict(encoding.remarks)
+        if classes is not None and labels is not None:
+            remarks |= {"y": remark} if (remark := remark_on_classes(classes, labels)) else {}
+        if remarks:
+            warnings.warn(TableWarning(_say_remarks(remarks), remarks), stacklevel=3)
+        return encoding
 
     def _note_training(self, rows: int) -> None:
         """Keep what a model file tells about the training."""
@@ -533,6 +549,12 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):
         tags.input_tags.string = True
         tags.input_tags.allow_nan = True
         return tags
+
+
+def _say_remarks(remarks: dict[str, str], most: int = 5) -> str:
+    shown = [f"{name!r} {remark}" for name, remark in list(remarks.items())[:most]]
+    more = len(remarks) - len(shown)
+    return "columns to look at: " + ". ".join(shown) + (f". … and {more:,} more" if more else "")
 
 
 def _name_counts(table: Table, counts: Indices) -> dict[str, int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
@@ -18,6 +19,7 @@ from robustq.documents.files import (
 )
 from robustq.exceptions import FileError, InputError, UnsupportedError
 from robustq.files import explain_os_error
+from robustq.tables import Verdict
 
 from .parameters import LARGEST_SMOOTHING, is_between
 from .table import KINDS, find_kind
@@ -74,6 +76,7 @@ def save(classifier: GenerativeClassifier, path: str | Path) -> None:
         "parameters": _plain_parameters(classifier),
         "learned": {"smoothing": getattr(classifier, "smoothing_", None)},
         "training": getattr(classifier, "training_", {}),
+        "verdicts": [list(verdict) for verdict in classifier.encoding_.verdicts],
     }
     write_file(ModelFile(header, kind.unpack(classifier.model_)), path)
 
@@ -161,6 +164,7 @@ def _load_file(file: ModelFile) -> Any:
     # Whatever it is: an unknown version is told first, then an unknown kind.
     kind = KINDS.get(str(header.get("kind")), next(iter(KINDS.values())))
     encoding, classes = read_header(header, kind.name)
+    encoding = replace(encoding, verdicts=_read_verdicts(header, len(encoding.columns)))
     arrays = {kind.renamed.get(name, name): array for name, array in file.arrays.items()}
     _check_names(arrays, kind)
     model = kind.pack(arrays, encoding, len(classes))
@@ -169,6 +173,15 @@ def _load_file(file: ModelFile) -> Any:
     classifier._set_model(model, encoding, _cast(classes, header.get("classes_type")))  # noqa: SLF001
     _set_facts(classifier, header)
     return classifier
+
+
+def _read_verdicts(header: dict[str, Any], columns: int) -> tuple[Verdict, ...]:
+    """Return why columns were taken as what they are; older files do not say."""
+    given = header.get("verdicts") or []
+    types = [[type(part) for part in verdict] for verdict in given if isinstance(verdict, list)]
+    if not isinstance(given, list) or types not in ([], [[bool, str, str]] * columns):
+        _refuse("what it says about its columns is odd")
+    return tuple(Verdict(*verdict) for verdict in given)
 
 
 def _check_names(arrays: dict[str, np.ndarray[Any, Any]], kind: Kind) -> None:
@@ -229,12 +242,23 @@ def _check_training(training: dict[str, Any]) -> None:
             _refuse(f"what it says about the training is odd: {name} is {value!r}")
     if _measure_depth(training) > DEEPEST:
         _refuse("what it says about the training is nested too deeply")
+    edges = training.get("target_edges", [])
+    if not _are_edges(edges):
+        _refuse(f"what it says about the training is odd: target_edges is {edges!r}")
     gate = training.get("gate")
     if gate is not None:
         above = gate.get("above")
         number = is_between(above, -1.0, 1e300, low_included=True)
         if not isinstance(gate.get("ball"), str) or not (above is None or number):
             _refuse(f"its gate cannot be used: {gate!r}")
+
+
+def _are_edges(edges: Any) -> bool:
+    return (
+        isinstance(edges, list)
+        and all(is_between(edge, -1e300, 1e300) for edge in edges)
+        and sorted(set(edges)) == edges
+    )
 
 
 def _measure_depth(value: Any) -> int:

@@ -11,7 +11,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
 from robustq.exceptions import InputError
-from robustq.tables import is_missing
+from robustq.tables import is_continuous, is_missing
 
 from .parameters import is_between
 
@@ -34,6 +34,7 @@ def read_labels(y: object, rows: int | None = None) -> np.ndarray[Any, Any]:
         labels = column_or_1d(labels, warn=True)
         _refuse_gaps(labels)
         _refuse_mixtures(labels)
+        _refuse_quantities(labels)
         check_classification_targets(labels)
     except (TypeError, ValueError) as error:
         raise error if isinstance(error, InputError) else InputError(str(error)) from error
@@ -142,6 +143,17 @@ def _refuse_mixtures(labels: np.ndarray[Any, Any]) -> None:
             names = ", ".join(sorted(kind.__name__ for kind in kinds))
             msg = f"y mixes labels of different types ({names}): make them all text"
             raise InputError(msg)
+
+
+def _refuse_quantities(labels: np.ndarray[Any, Any]) -> None:
+    if is_continuous(labels):
+        # The first words are scikit-learn's, whose users know them.
+        msg = (
+            f"Unknown label type: continuous. y holds {len(np.unique(labels)):,} different numbers "
+            f"in {len(labels):,} rows, such as {labels[0]}: cut them into classes (y >= threshold, "
+            "or np.digitize), or make text of them if they are names of classes"
+        )
+        raise InputError(msg)
 
 
 def _refuse_gaps(labels: np.ndarray[Any, Any]) -> None:

@@ -257,13 +257,13 @@ class NaiveBayesLocals:
 class NaiveBayesClassifier(GenerativeClassifier):
     """Naive Bayes for categories, with the robustness of every prediction.
 
-    Strings, categories, booleans and integers are categories. Floats are cut into bins, at
-    quantiles learned in fit, because a ball lives on a finite set. Missing values are not counted
-    in fit and are summed out when predicting.
+    Text, truth values and whole numbers of at most 50 different values are categories. Other
+    numbers are cut into bins, at quantiles learned in fit, because a ball lives on a finite set.
+    Missing values are not counted in fit and are summed out when predicting.
 
     Parameters
     ----------
-    smoothing : float or "cv", default 1.0
+    smoothing : float or "cv", default "cv"
         What is added to the count of every category within every class. "cv" takes the
         value of `robustq.learning.counts.SMOOTHING_GRID` with the best accuracy in a
         stratified 5-fold cross-validation; the log-likelihood of the labels breaks ties.
@@ -278,7 +278,7 @@ class NaiveBayesClassifier(GenerativeClassifier):
         What to do with a value never seen in training: take it as missing, and say how many
         there were in a warning, or raise.
     categorical, numeric : sequence of str or int, optional
-        Columns, by name or position, whose kind is not to be inferred from their type.
+        Columns, by name or position, whose kind is not to be inferred.
     n_jobs : int, optional
         How many threads to use; all cores by default. The result is the same for any number.
     random_state : int, default 0
@@ -299,7 +299,7 @@ class NaiveBayesClassifier(GenerativeClassifier):
     --------
     >>> X = [["sunny", "mild"], ["rainy", "cold"], ["sunny", "warm"], ["rainy", "mild"]]
     >>> y = ["out", "in", "out", "in"]
-    >>> model = NaiveBayesClassifier().fit(X, y)
+    >>> model = NaiveBayesClassifier(smoothing=1).fit(X, y)
     >>> model.predict([["sunny", "warm"]]).tolist()
     ['out']
     >>> model.robustness([["sunny", "warm"], ["rainy", None]], "tv").round(4).tolist()
@@ -308,7 +308,7 @@ class NaiveBayesClassifier(GenerativeClassifier):
 
     def __init__(
         self,
-        smoothing: float | str = 1.0,
+        smoothing: float | str = "cv",
         *,
         n_bins: int = 10,
         class_prior: ArrayLike | None = None,
@@ -348,17 +348,11 @@ class NaiveBayesClassifier(GenerativeClassifier):
         classes, labels = find_classes(read_labels(y, table.rows))
         weights = read_weights(sample_weight, table.rows)
         weights = weigh_classes(self.class_weight, classes, labels, weights)
-        encoding = self._learn_encoding(table, weights, int(self.n_bins))
+        encoding = self._learn_encoding(table, weights, int(self.n_bins), classes, labels)
         prior = self._check_prior(len(classes))
         codes = encode(encoding, table, self._threads()).codes
         counts = Counts.of(codes, labels, weights, encoding.sizes, len(classes))
-        if is_one_of(self.smoothing, "cv"):
-            smoothing = choose_smoothing(
-                *(codes, labels, weights, counts, prior, self._rng()),
-                lambda rows, prior, probs: log_joint(rows, prior, probs, counts.layout),
-            )
-        else:
-            smoothing = float(self.smoothing)
+        smoothing = self._find_smoothing(codes, labels, weights, counts, prior)
         self._note_training(table.rows)
         return self._keep(encoding, classes, counts, smoothing, prior)
 
@@ -371,8 +365,8 @@ class NaiveBayesClassifier(GenerativeClassifier):
     ) -> NaiveBayesClassifier:
         """Learn from more rows: counts add up.
 
-        Categories that appear later are added; bins of numeric columns stay as the first call
-        learned them.
+        Categories that appear later are added; bins of numeric columns, what is a number, and a
+        smoothing found by cross-validation stay as the first call learned them.
 
         Parameters
         ----------
@@ -388,9 +382,6 @@ class NaiveBayesClassifier(GenerativeClassifier):
             The classifier itself.
         """
         self._check_parameters()
-        if is_one_of(self.smoothing, "cv"):
-            msg = 'smoothing="cv" needs all rows at once: give a number to use partial_fit'
-            raise InputError(msg)
         if is_one_of(self.class_weight, "balanced"):
             msg = 'class_weight="balanced" needs all rows at once: give a dictionary to partial_fit'
             raise InputError(msg)
@@ -411,16 +402,30 @@ class NaiveBayesClassifier(GenerativeClassifier):
         labels = locate_labels(read_labels(y, table.rows), known)
         weights = weigh_classes(self.class_weight, known, labels, weights)
         if first:
-            encoding = self._learn_encoding(table, weights, int(self.n_bins))
+            encoding = self._learn_encoding(table, weights, int(self.n_bins), known, labels)
         else:
             encoding = self.encoding_.grow(table, weights)
         prior = self._check_prior(len(known))
         codes = encode(encoding, table, self._threads()).codes
         counts = Counts.of(codes, labels, weights, encoding.sizes, len(known))
+        if first or not is_one_of(self.smoothing, "cv"):
+            smoothing = self._find_smoothing(codes, labels, weights, counts, prior)
+        else:
+            smoothing = self.smoothing_
         if not first:
             counts = self.counts_.resize(encoding.sizes) + counts
         self._note_training(table.rows + (0 if first else self.training_["rows"]))
-        return self._keep(encoding, known, counts, float(self.smoothing), prior)
+        return self._keep(encoding, known, counts, smoothing, prior)
+
+    def _find_smoothing(
+        self, codes: Codes, labels: Indices, weights: Floats, counts: Counts, prior: Floats | None
+    ) -> float:
+        if not is_one_of(self.smoothing, "cv"):
+            return float(self.smoothing)
+        return choose_smoothing(
+            *(codes, labels, weights, counts, prior, self._rng()),
+            lambda rows, prior, probs: log_joint(rows, prior, probs, counts.layout),
+        )
 
     def _draw(self, n: int, rng: np.random.Generator) -> tuple[Rows, Indices]:
         return self.model_.draw(n, rng)
@@ -574,7 +579,7 @@ RECIPE = Recipe(
     aliases=("naive_bayes",),
     title="naive Bayes",
     estimator=NaiveBayesClassifier,
-    options={"smoothing": Option("smoothing", "cv"), "bins": Option("n_bins")},
+    options={"smoothing": Option("smoothing"), "bins": Option("n_bins")},
     paper=lambda plan: {"smoothing": plan.nbc_smoothing},
     describe=lambda classifier: (
         [("smoothing", f"{classifier.smoothing_:g}")] if hasattr(classifier, "smoothing_") else []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from datetime import datetime
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -12,8 +12,18 @@ import pyarrow.compute as pc
 
 from robustq.exceptions import InputError, UnsupportedError
 from robustq.tables import Categorical
+from robustq.tables.texts import (
+    DECIMAL_COMMA,
+    has_ambiguous_commas,
+    is_date,
+    is_text,
+    mark_gaps,
+    parse_number,
+    say_dates,
+    undress,
+)
 
-from .columns import MISSING, NUMBER, is_text, mark_gaps, require_columns, trim, without_plus
+from .columns import require_columns
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,7 +32,7 @@ if TYPE_CHECKING:
 
     from robustq.tables import Encoding
 
-__all__ = ["adapt_labels", "adapt_table", "list_needed"]
+__all__ = ["adapt_labels", "adapt_numbers", "adapt_table", "list_needed"]
 
 TRUTH = {"true": 1, "false": 0}
 # A model looks all words of a dictionary up for every block of rows: more than this do not pay.
@@ -66,7 +76,7 @@ def adapt_table(table: pa.Table, encoding: Encoding, *, strict: bool = False) ->
             columns[name] = _as_categories(column, feature.categories, name, strict=strict)
         else:
             # More columns than a model without names knows: it will say so itself.
-            columns[name] = column if feature is None else _as_numbers(column, name)
+            columns[name] = column if feature is None else adapt_numbers(column, name)
     return pa.table(columns)
 
 
@@ -95,7 +105,7 @@ def _as_categories(
     words = values.dictionary
     if known:
         words = words if is_text(words.type) else _say_all(words, known)
-        words = _mark_unknown_gaps(words, known)
+        words = mark_gaps(words, tuple(sorted(known)))
     elif is_text(words.type):
         words = _parse_words(mark_gaps(words).to_pylist(), categories, name, strict=strict)
     adapted = pa.DictionaryArray.from_arrays(values.indices, words)
@@ -104,14 +114,6 @@ def _as_categories(
 
 def _flatten(values: pa.DictionaryArray) -> pa.Array:
     return pc.take(values.dictionary, values.indices)
-
-
-def _mark_unknown_gaps(words: pa.Array, known: set[str]) -> pa.Array:
-    """Return words without white space around them, null for those that mean nothing."""
-    kept = pc.is_in(words, pa.array(sorted(known), words.type))
-    trimmed = pc.if_else(kept, words, trim(words))
-    gaps = pa.array([mark for mark in MISSING if mark not in known], words.type)
-    return pc.if_else(pc.is_in(trimmed, gaps), None, trimmed)
 
 
 def _parse_words(
@@ -147,13 +149,13 @@ def _parse(word: str | None, *, has_truth: bool) -> Any:
         return TRUTH[word.lower()]
     if re.fullmatch(r"[+-]?[0-9]{1,20}", word):
         return int(word)
-    if not re.fullmatch(NUMBER, word):
-        return word
-    number = float(word)
-    return int(number) if number.is_integer() and abs(number) < 2**53 else number
+    number = parse_number(word)
+    return word if number is None else number
 
 
 def _say_all(values: pa.Array, known: set[str]) -> pa.Array:
+    if is_date(values.type):
+        values = say_dates(values)
     return pa.array([_say(value, known) for value in values.to_pylist()], pa.string())
 
 
@@ -167,14 +169,14 @@ def _say(value: Any, known: set[str]) -> str | None:
         ways = [str(int(value)), str(value)]
     elif isinstance(value, int):
         ways = [str(value), f"{value}.0"]
-    elif isinstance(value, datetime):
-        ways = [str(value), value.isoformat(), str(value).removesuffix(" 00:00:00")]
     else:
-        ways = [str(value)]
+        # Of dates, with their time.
+        ways = [str(value), str(value).replace(" ", "T"), f"{value} 00:00:00", f"{value}T00:00:00"]
     return next((way for way in ways if way in known), ways[0])
 
 
-def _as_numbers(column: pa.ChunkedArray, name: str) -> Any:
+def adapt_numbers(column: pa.ChunkedArray, name: str) -> Any:
+    """Return a column as numbers, null where there is none."""
     values = column.combine_chunks()
     if pa.types.is_dictionary(values.type):
         values = values.cast(values.type.value_type)
@@ -182,10 +184,28 @@ def _as_numbers(column: pa.ChunkedArray, name: str) -> Any:
         # Whole numbers beyond 2^53 are rounded, as they were in training.
         return values.cast(pa.float64(), safe=False) if pa.types.is_integer(values.type) else values
     values = mark_gaps(values)
+    with suppress(pa.ArrowInvalid):
+        return pc.utf8_ltrim(values, "+").cast(pa.float64())
+    if not has_ambiguous_commas(values):
+        # Dress, as in $1,001, was taken off in training too.
+        with suppress(pa.ArrowInvalid):
+            return undress(values).cast(pa.float64())
+    raise InputError(_no_number(values.drop_null(), name))
+
+
+def _no_number(values: Any, name: str) -> str:
+    texts = values.to_pylist()
+    odd = [text for text in texts if not _is_float(text)] or texts
+    shown = next((text for text in odd if parse_number(text) is None), odd[0])
+    remedy = "mend or empty it"
+    if "," in shown and re.fullmatch(DECIMAL_COMMA, shown):
+        remedy = "does the comma mark decimals (--decimal ,) or thousands (--decimal .)?"
+    return f"column {name!r} holds {shown!r}, where a number is expected: {remedy}"
+
+
+def _is_float(text: str) -> bool:
     try:
-        return without_plus(values).cast(pa.float64())
-    except pa.ArrowInvalid as error:
-        wrong = values.filter(pc.invert(pc.match_substring_regex(values, NUMBER)))
-        shown = wrong[0].as_py() if len(wrong) else str(error)
-        msg = f"column {name!r} holds {shown!r}, where the model expects a number: mend or empty it"
-        raise InputError(msg) from error
+        float(text)
+    except ValueError:
+        return False
+    return True

@@ -18,9 +18,11 @@ import pyarrow.parquet as pq
 
 from robustq.exceptions import FileError, InputError
 from robustq.files import explain_os_error
+from robustq.tables.texts import with_decimal_point
 
-from .columns import infer_types, require_columns
-from .sniffing import SAMPLE, CsvOptions, check_names, sniff
+from .columns import require_columns
+from .sniffing import SAMPLE, CsvOptions, check_names, sniff, squeeze
+from .workbooks import open_sheet
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -31,7 +33,6 @@ __all__ = [
     "Source",
     "open_sources",
     "read_ahead",
-    "read_table",
     "unify_types",
 ]
 
@@ -40,6 +41,7 @@ BATCH_ROWS = 1 << 17
 CSV_BLOCK = 1 << 23  # bytes; a row must fit into one
 PARQUET = (".parquet", ".pq", ".parq")
 TEXT = (".csv", ".tsv", ".txt")
+WORKBOOK = (".xlsx", ".xlsm")
 COMPRESSED = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd", ".lz4": "lz4"}
 PATTERN = "*?["
 
@@ -56,11 +58,14 @@ class Source:
         How to read it, if it is text.
     share : float
         How much of it has been read, from 0 to 1.
+    notes : tuple of str
+        What whoever reads it should know: perhaps its first row is data.
     """
 
     path: str
     options: CsvOptions = field(default_factory=CsvOptions)
     share: float = 0.0
+    notes: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -81,7 +86,7 @@ class Source:
         """Return the types of some columns; of text, all are text."""
         with _explaining(self.name):
             if not self._is_parquet():
-                return [pa.string() for _ in names]
+                return [pa.string() for _ in names]  # in workbooks too
             schema = pq.read_schema(self.path)
             require_columns(names, schema.names, self.name, "which is to be kept")
             return [_plain(schema.field(name).type) for name in names]
@@ -91,8 +96,10 @@ class Source:
         with _explaining(self.name):
             if self._is_parquet():
                 return tuple(pq.read_schema(self.path).names)
+            if self._is_workbook():
+                return open_sheet(self.path, self.options, self.name).names
             with self._open() as (_, stream):
-                return sniff(_read_head(stream), self.options, self.name)[1]
+                return sniff(_read_head(stream), self.options, self.name).names
 
     def read(
         self, choose: Callable[[tuple[str, ...]], Sequence[str]] | None = None
@@ -112,6 +119,8 @@ class Source:
         with _explaining(self.name):
             if self._is_parquet():
                 yield from self._read_parquet(choose)
+            elif self._is_workbook():
+                yield from self._read_workbook(choose)
             else:
                 yield from self._read_csv(choose)
 
@@ -124,11 +133,34 @@ class Source:
         with path.open("rb") as file:
             return file.read(4) == b"PAR1" or path.suffix.lower() in PARQUET
 
+    def _is_workbook(self) -> bool:
+        return self.is_regular and Path(self.path).suffix.lower() in WORKBOOK
+
+    def _read_workbook(self, choose: Any) -> Iterator[pa.Table]:
+        sheet = open_sheet(self.path, self.options, self.name)
+        self.notes = sheet.notes
+        wanted = self._choose(choose, sheet.names)
+        for batch in sheet.read(wanted, BATCH_ROWS):
+            yield self._mend_decimals(batch)
+
+    def _choose(self, choose: Any, names: tuple[str, ...]) -> list[str]:
+        try:
+            return list(names if choose is None else choose(names))
+        except InputError as error:
+            msg = " ".join([f"{error};", *self.notes])
+            raise InputError(msg if self.notes else str(error)) from error
+
+    def _mend_decimals(self, batch: pa.Table) -> pa.Table:
+        if self.options.decimal is None:
+            return batch
+        columns = [with_decimal_point(column, self.options.decimal) for column in batch.columns]
+        return pa.table(columns, names=batch.column_names)
+
     def _read_parquet(self, choose: Any) -> Iterator[pa.Table]:
         with pq.ParquetFile(self.path) as file:
             names = tuple(file.schema_arrow.names)
             check_names(list(names), self.name)
-            wanted = list(names if choose is None else choose(names))
+            wanted = self._choose(choose, names)
             rows, done = max(1, file.metadata.num_rows), 0
             yielded = False
             for batch in file.iter_batches(BATCH_ROWS, columns=wanted):
@@ -142,17 +174,19 @@ class Source:
     def _read_csv(self, choose: Any) -> Iterator[pa.Table]:
         with self._open() as (raw, stream):
             sample = _read_head(stream)
-            options, names = sniff(sample, self.options, self.name)
-            wanted = list(names if choose is None else choose(names))
+            options, names, self.notes = sniff(sample, self.options, self.name)
+            wanted = self._choose(choose, names)
             wrong: list[Any] = []
             try:
-                batches = _open_csv(_Chained(sample, stream), options, names, wanted, wrong)
+                whole: Any = _Chained(sample, stream)
+                whole = _Squeezed(whole) if options.delimiter == " " else whole
+                batches = _open_csv(whole, options, names, wanted, wrong)
                 # Its schema comes first, also where there is no row.
                 yield batches.schema.empty_table()
                 for batch in batches:
                     self.share = min(1.0, raw.tell() / self.size) if self.size else 0.0
                     for part in pa.table(batch).to_batches(BATCH_ROWS):
-                        yield pa.table(part)
+                        yield self._mend_decimals(pa.table(part))
             except pa.ArrowInvalid as error:
                 raise InputError(self._explain(error, wrong, names)) from error
 
@@ -233,6 +267,23 @@ class _Chained(io.RawIOBase):
         return len(content)
 
 
+class _Squeezed(io.RawIOBase):
+    """Lines whose values are spaced by one space each, however many there were."""
+
+    def __init__(self, stream: io.RawIOBase) -> None:
+        self.lines, self.rest = io.BufferedReader(stream), b""
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, room: Any) -> int:
+        while not self.rest and (line := self.lines.readline()):
+            self.rest = squeeze(line)
+        content, self.rest = self.rest[: len(room)], self.rest[len(room) :]
+        room[: len(content)] = content
+        return len(content)
+
+
 def _read_head(stream: Any) -> bytes:
     """Return the beginning of a file, the whole first line at least."""
     sample = _read_fully(stream, SAMPLE)
@@ -294,7 +345,7 @@ def _expand(path: str) -> list[str]:
         return [path]
     if Path(path).is_dir():
         files = [file for file in sorted(Path(path).rglob("*")) if _is_data(file, Path(path))]
-        what = "has no CSV or Parquet files"
+        what = "has no CSV, Parquet or Excel files"
     elif any(character in path for character in PATTERN):
         matches = sorted(glob.glob(path, recursive=True))  # noqa: PTH207 (absolute ones too)
         files = [Path(file) for file in matches if Path(file).is_file()]
@@ -313,29 +364,8 @@ def _is_data(file: Path, folder: Path) -> bool:
     if endings and endings[-1] in COMPRESSED:
         known = len(endings) > 1 and endings[-2] in TEXT
     else:
-        known = bool(endings) and endings[-1] in (*PARQUET, *TEXT)
+        known = bool(endings) and endings[-1] in (*PARQUET, *TEXT, *WORKBOOK)
     return file.is_file() and known and not hidden
-
-
-def read_table(sources: Sequence[Source], *, infer: bool = True) -> pa.Table:
-    """Return whole files as one table.
-
-    Parameters
-    ----------
-    sources : sequence of Source
-    infer : bool, default True
-        Whether columns of text get the types they look like.
-    """
-    tables = []
-    for source in sources:
-        table = pa.concat_tables(list(source.read())).combine_chunks()
-        tables.append(infer_types(table) if infer else table)
-    try:
-        return pa.concat_tables(tables, promote_options="permissive").combine_chunks()
-    except pa.ArrowException as error:
-        names = ", ".join(source.name for source in sources[:3])
-        msg = f"the columns of {names} do not fit together ({error})"
-        raise InputError(msg) from error
 
 
 def read_ahead(batches: Iterator[pa.Table]) -> Iterator[pa.Table]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -9,16 +10,26 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from robustq.exceptions import InputError
+from robustq.tables import as_numbers, is_continuous
+from robustq.tables.texts import is_text
 
-from .adapting import adapt_labels
+from .adapting import adapt_labels, adapt_numbers
 from .columns import require_columns
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from robustq.arrays import Indices
+    from robustq.arrays import Floats, Indices
 
-__all__ = ["Labelled", "separate_known", "separate_target"]
+__all__ = [
+    "Labelled",
+    "cut_target",
+    "find_edges",
+    "name_bins",
+    "name_classes",
+    "separate_known",
+    "separate_target",
+]
 
 
 class Labelled(NamedTuple):
@@ -54,14 +65,99 @@ def separate_target(table: pa.Table, target: str, dropped: Sequence[str] = ()) -
     if not X.num_columns:
         msg = f"there is no column but {target!r}: there is nothing to learn from"
         raise InputError(msg)
-    labels = known[target]
-    if pa.types.is_floating(labels.type) and not pc.all(pc.equal(labels, pc.round(labels))).as_py():
+    y = _read_labels(known[target], target)
+    if is_continuous(y):
+        different = len(np.unique(y))
         msg = (
-            f"column {target!r} holds numbers such as {labels[0].as_py()}: a classifier predicts "
-            "classes; choose another target, or make classes of it"
+            f"column {target!r} holds {different:,} different numbers, such as {y[0]}: a "
+            "classifier predicts classes. Make classes of them with --target-bins N (as many "
+            "rows in each) or --target-threshold T (below T or not); if they are names of "
+            f"classes, say --categorical {target}"
         )
         raise InputError(msg)
-    return Labelled(X, _read_labels(labels, target), rows)
+    return Labelled(X, y, rows)
+
+
+def name_classes(table: pa.Table, target: str) -> pa.Table:
+    """Return a table whose target is text: the names of classes, though they are numbers."""
+    column = pa.array(_read_labels(table[target], target).tolist())
+    return _replace(table, target, column.cast(pa.string()))
+
+
+def find_edges(
+    table: pa.Table, target: str, bins: int | None, threshold: float | None
+) -> list[float]:
+    """Return where to cut a target of numbers into classes; a class begins at each.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+    target : str
+    bins : int, optional
+        How many classes, of as many rows each as ties allow.
+    threshold : float, optional
+        Where the second of two classes begins.
+
+    Raises
+    ------
+    InputError
+        If the target holds no numbers, or they cannot be cut so.
+    """
+    if threshold is not None and bins is not None:
+        msg = "--target-bins and --target-threshold say the same thing: give one of them"
+        raise InputError(msg)
+    if bins is not None and bins < 2:
+        msg = f"--target-bins must be a whole number from 2, got {bins}"
+        raise InputError(msg)
+    numbers = _read_numbers(table[target], target)
+    numbers = numbers[~np.isnan(numbers)]
+    if not len(numbers):
+        msg = f"no row has a value in column {target!r}: there is nothing to learn from"
+        raise InputError(msg)
+    if threshold is not None:
+        wanted = np.array([threshold])
+    else:
+        shares = np.linspace(0, 1, bins or 2, endpoint=False)[1:]
+        wanted = np.unique(np.quantile(numbers, shares, method="higher"))
+    edges = wanted[(wanted > numbers.min()) & (wanted <= numbers.max())]
+    if not len(edges):
+        span = f"{numbers.min():g} to {numbers.max():g}"
+        msg = f"column {target!r} holds {span}: cut so, all rows are of one class"
+        raise InputError(msg)
+    return edges.tolist()
+
+
+def cut_target(table: pa.Table, target: str, edges: Sequence[float]) -> pa.Table:
+    """Return a table whose target is classes, which begin at edges; its numbers are gone."""
+    names = name_bins(edges)
+    column = table[target]
+    if is_text(column.type) and pc.all(pc.is_in(column.drop_null(), pa.array(names))).as_py():
+        return table  # cut already
+    numbers = _read_numbers(column, target)
+    places = np.searchsorted(np.asarray(edges), numbers, side="right")
+    labels = pa.array(np.array(names)[places], pa.string(), mask=np.isnan(numbers))
+    return _replace(table, target, labels)
+
+
+def name_bins(edges: Sequence[float]) -> list[str]:
+    """Return what classes of numbers are called.
+
+    Examples
+    --------
+    >>> name_bins([10.0, 20.5])
+    ['< 10', '10 to < 20.5', '>= 20.5']
+    """
+    ends = [str(int(edge)) if float(edge).is_integer() else repr(float(edge)) for edge in edges]
+    inner = [f"{low} to < {high}" for low, high in itertools.pairwise(ends)]
+    return [f"< {ends[0]}", *inner, f">= {ends[-1]}"]
+
+
+def _read_numbers(column: pa.ChunkedArray, target: str) -> Floats:
+    return as_numbers(adapt_numbers(column, target), f"column {target!r}")
+
+
+def _replace(table: pa.Table, name: str, column: pa.Array) -> pa.Table:
+    return table.set_column(table.column_names.index(name), name, column)
 
 
 def separate_known(

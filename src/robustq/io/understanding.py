@@ -6,19 +6,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from robustq.tables import Binned, Categorical, as_numbers
 
+from .adapting import adapt_numbers
+
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    import pyarrow as pa
 
     from robustq.tables import Encoding
 
-__all__ = ["Understanding", "describe_columns", "find_numbers"]
-
-MANY = 50  # more different whole numbers than this are taken as numbers
+__all__ = ["Understanding", "describe_columns"]
 
 
 @dataclass(frozen=True)
@@ -45,45 +43,26 @@ class Understanding:
     remark: str
 
 
-def find_numbers(table: pa.Table, given: Sequence[str], categorical: Sequence[str]) -> list[str]:
-    """Return the columns to take as numbers: those given, and whole numbers with many values."""
-    many = [
-        name
-        for name, column in zip(table.column_names, table.columns, strict=True)
-        if _is_whole(column)
-        and name not in (*given, *categorical)
-        and pc.count_distinct(column).as_py() > MANY
-    ]
-    return [*given, *many]
-
-
-def _is_whole(column: pa.ChunkedArray) -> bool:
-    """Tell whether a column holds whole numbers, also those that are floats because of gaps."""
-    if pa.types.is_floating(column.type):
-        return bool(pc.all(pc.equal(column, pc.round(column))).as_py())
-    return bool(pa.types.is_integer(column.type))
-
-
 def describe_columns(encoding: Encoding, table: pa.Table) -> list[Understanding]:
     """Return how the columns of a training table were understood."""
-    return [_describe(column, table[column.name], column.name) for column in encoding.columns]
+    remarks = encoding.remarks
+    return [
+        _describe(column, table[column.name], remarks.get(column.name, ""))
+        for column in encoding.columns
+    ]
 
 
-def _describe(column: Any, values: pa.ChunkedArray, name: str) -> Understanding:
-    missing = values.null_count
+def _describe(column: Any, values: pa.ChunkedArray, remark: str) -> Understanding:
+    name, missing = column.name, values.null_count
     if not isinstance(column, Categorical):
-        numbers = as_numbers(values.combine_chunks(), name)
+        numbers = as_numbers(adapt_numbers(values, name), name)
         found = numbers[np.isfinite(numbers)]
-        span = f"{found.min():g} to {found.max():g}" if len(found) else "none"
+        span = f"{found.min():.8g} to {found.max():.8g}" if len(found) else "none"
         bins = f", {len(column.categories)} bins" if isinstance(column, Binned) else ""
-        examples = ", ".join(f"{value:g}" for value in found[:3])
-        return Understanding(name, f"numbers{bins}", span, missing, examples, "")
+        examples = ", ".join(f"{value:.8g}" for value in found[:3])
+        return Understanding(name, f"numbers{bins}", span, missing, examples, remark)
     count = len(column.categories)
-    present = len(values) - missing
-    remark = ""
-    if count <= 1:
-        remark = "nothing to learn from"
-    elif count > 20 and count > 0.9 * present:
-        remark = f"looks like an id: --drop {name}?"
+    if not remark and count <= 1:
+        remark = "has a single value: nothing to learn from"
     shown = ", ".join(map(str, column.categories[:4])) + (", …" if count > 4 else "")
     return Understanding(name, "categories", f"{count:,}", missing, shown, remark)

@@ -1,4 +1,4 @@
-"""Where results go: Parquet, CSV or JSON lines, batch by batch."""
+"""Where results go: Parquet, CSV, JSON lines or Excel, batch by batch."""
 
 from __future__ import annotations
 
@@ -16,13 +16,15 @@ import pyarrow.parquet as pq
 from robustq.exceptions import FileError, InputError
 from robustq.files import replacing
 
+from .workbooks import WorkbookWriter
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 __all__ = ["STDOUT", "Writer", "check_ending", "open_writer"]
 
 STDOUT = "-"
-ENDINGS = (".parquet", ".pq", ".csv", ".csv.gz", ".jsonl", ".ndjson")
+ENDINGS = (".parquet", ".pq", ".csv", ".csv.gz", ".jsonl", ".ndjson", ".xlsx")
 
 
 class Writer(Protocol):
@@ -67,6 +69,8 @@ def open_writer(path: str, schema: pa.Schema) -> Iterator[Writer]:
             )
         elif ending.endswith((".jsonl", ".ndjson")):
             yield _JsonWriter(stack.enter_context(part.open("w", encoding="utf-8")))
+        elif ending.endswith(".xlsx"):
+            yield stack.enter_context(WorkbookWriter(part, schema))
         else:
             packed = "gzip" if ending.endswith(".gz") else None
             stream = stack.enter_context(pa.output_stream(part, compression=packed))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["FOLDS", "SMOOTHING_GRID", "Counts", "Layout", "choose_smoothing"]
 
 FOLDS = 5
+MOST_COPIES = 10**7  # of rows with whole numbers for weights
 SMOOTHING_GRID = (0.001, 0.01, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0)
 
 
@@ -130,13 +131,13 @@ def choose_smoothing(
     The log-likelihood of the labels breaks ties, and then the smaller smoothing. The folds are
     stratified by class; what a fold leaves over to train on is the total minus its counts.
     """
-    folds = _stratify(labels, rng)
+    folds = _deal(codes, labels, weights, rng)
     scores = np.zeros((len(SMOOTHING_GRID), 2))
     for fold in range(FOLDS):
-        held_out = np.flatnonzero(folds == fold)
+        held_out = np.flatnonzero(folds[:, fold])
         if not len(held_out):
             continue
-        rows, truth, weight = codes[held_out], labels[held_out], weights[held_out]
+        rows, truth, weight = codes[held_out], labels[held_out], folds[held_out, fold]
         part = Counts.of(rows, truth, weight, total.layout.sizes, total.layout.classes)
         rest = total - part
         for index, smoothing in enumerate(SMOOTHING_GRID):
@@ -159,13 +160,35 @@ def _score(joint: Floats, truth: Indices, weight: Floats) -> tuple[float, float]
     return float(weight @ right), float(weight @ likelihood)
 
 
-def _stratify(labels: Indices, rng: np.random.Generator) -> Indices:
-    """Deal the rows of each class, shuffled, to the folds in turn."""
-    order = rng.permutation(len(labels))
-    order = order[np.argsort(labels[order], kind="stable")]
-    folds = np.empty(len(labels), dtype=np.intp)
-    folds[order] = np.arange(len(labels)) % FOLDS
-    return folds
+def _deal(codes: Codes, labels: Indices, weights: Floats, rng: np.random.Generator) -> Floats:
+    """Deal the rows of each class, shuffled, to the folds in turn; (rows, folds), their weight.
+
+    A row of weight 2 is dealt as two rows are, one of weight 0 not at all; a row whose weight is
+    no whole number as one. The shuffling goes by what is in the rows, not by their order.
+    """
+    whole = np.all(weights == np.floor(weights)) and weights.sum() <= MOST_COPIES
+    copies = weights.astype(np.int64) if whole else (weights > 0.0).astype(np.int64)
+    mix = rng.integers(1, 2**63, size=codes.shape[1] + 2, dtype=np.uint64) | np.uint64(1)
+    keys = np.zeros(len(codes), dtype=np.uint64)
+    for column, factor in zip([labels, *codes.T], mix, strict=False):
+        keys = _mix(keys, column, factor)
+    # Equal rows side by side: each copy is told from the others by its number.
+    dealt = np.repeat(
+        *(array[np.argsort(keys, kind="stable")] for array in (np.arange(len(codes)), copies))
+    )
+    place = np.arange(len(dealt))
+    begins = np.diff(keys[dealt], prepend=~keys[dealt[:1]]) != 0
+    number = place - np.maximum.accumulate(np.where(begins, place, 0))
+    order = np.lexsort((_mix(keys[dealt], number, mix[-1]), labels[dealt]))
+    folds = np.zeros((len(codes), FOLDS))
+    np.add.at(folds, (dealt[order], place % FOLDS), 1.0)
+    return folds * (weights / np.maximum(copies, 1))[:, None]
+
+
+def _mix(keys: np.ndarray[Any, Any], more: Indices, factor: np.uint64) -> np.ndarray[Any, Any]:
+    """Return keys that depend on more, as if they were random."""
+    mixed = (keys ^ more.astype(np.uint64)) * factor
+    return mixed ^ (mixed >> np.uint64(29))
 
 
 def _normalise(weights: Floats) -> Floats:

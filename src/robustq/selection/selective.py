@@ -82,7 +82,7 @@ class SelectiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     >>> from sklearn.datasets import load_breast_cancer
     >>> from robustq import NaiveBayesClassifier, SelectiveClassifier
     >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> model = SelectiveClassifier(NaiveBayesClassifier(), max_error=0.08).fit(X[:400], y[:400])
+    >>> model = SelectiveClassifier(NaiveBayesClassifier(1.0), max_error=0.08).fit(X[:400], y[:400])
     >>> accepted = model.accepts(X[400:])
     >>> float((model.predict(X[400:]) == y[400:])[accepted].mean().round(2))
     0.99

@@ -5,6 +5,7 @@ from .columns import Binned, Categorical, Numeric, as_numbers, is_missing
 from .distinct import find_distinct
 from .encoding import Encoding, Rows
 from .table import Table
+from .understanding import Verdict, is_continuous, remark_on_classes
 
 __all__ = [
     "MISSING",
@@ -15,7 +16,10 @@ __all__ = [
     "Numeric",
     "Rows",
     "Table",
+    "Verdict",
     "as_numbers",
     "find_distinct",
+    "is_continuous",
     "is_missing",
+    "remark_on_classes",
 ]

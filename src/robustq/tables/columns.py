@@ -19,6 +19,7 @@ from robustq.exceptions import InputError
 
 from .codes import MISSING, UNKNOWN
 from .table import as_objects
+from .texts import is_date, is_text, say_dates
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,7 +35,6 @@ __all__ = [
     "Numeric",
     "as_numbers",
     "is_missing",
-    "is_numeric",
     "learn_bins",
     "learn_categories",
 ]
@@ -217,25 +217,6 @@ def learn_bins(column: Column, name: str, label: str, bins: int, weights: Floats
     return Binned(name, tuple(edges[edges < numbers.max()].tolist()))
 
 
-def is_numeric(column: Column, label: str) -> bool:
-    """Tell whether a column holds numbers rather than categories.
-
-    Floats are numbers, unless all of them are whole and some are missing: those were
-    integers before the gaps made floats of them.
-    """
-    if isinstance(column, pa.Array):
-        if not pa.types.is_floating(column.type):
-            return False
-    elif column.dtype == object:
-        return _objects_are_numeric(column)
-    elif column.dtype.kind != "f":
-        return False
-    numbers = as_numbers(column, label)
-    missing = np.isnan(numbers)
-    present = numbers[~missing]
-    return not (missing.any() and bool(np.all(present == np.floor(present))))
-
-
 def as_numbers(column: Column, label: str) -> Floats:
     """Return a column as float64 with NaN for missing values, or raise."""
     try:
@@ -256,24 +237,14 @@ def as_numbers(column: Column, label: str) -> Floats:
     return numbers
 
 
-def _objects_are_numeric(column: np.ndarray[Any, Any]) -> bool:
-    present = [value for value in column if not is_missing(value)]
-    if not any(isinstance(value, (float, np.floating)) for value in present):
-        return False
-    if not all(isinstance(value, (int, float, np.number)) for value in present):
-        return False
-    gaps = len(present) < len(column)
-    return not (gaps and all(float(value).is_integer() for value in present))
-
-
 def _plain(column: Column, label: str) -> Any:
     """Return a dictionary, or a numpy array of numbers or of objects."""
     if isinstance(column, np.ndarray):
-        if column.dtype.kind in "biuf":
-            return column
-        if column.dtype.kind in "OU":
-            return column.astype(object)
-        raise InputError(_no_category(label, column.dtype))
+        if column.dtype.kind in "biufOU":
+            return column.astype(object) if column.dtype.kind in "OU" else column
+        if column.dtype.kind != "M":
+            raise InputError(_no_category(label, column.dtype))
+        column = pa.array(column)
     kind = column.type
     if pa.types.is_null(kind):
         return np.full(len(column), np.nan)
@@ -282,16 +253,12 @@ def _plain(column: Column, label: str) -> Any:
     whole = pa.types.is_boolean(kind) or pa.types.is_integer(kind)
     if pa.types.is_floating(kind) or (whole and not column.null_count):
         return column.to_numpy(zero_copy_only=False)
+    if is_date(kind):
+        column = say_dates(column)
     # Gaps do not fit into an integer array; a dictionary keeps all 64 bits.
-    if whole or _is_text(kind):
+    if whole or is_text(column.type):
         return column.dictionary_encode()
     raise InputError(_no_category(label, kind))
-
-
-def _is_text(kind: Any) -> bool:
-    return (
-        pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
-    )
 
 
 def _no_category(label: str, kind: object) -> str:

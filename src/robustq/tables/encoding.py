@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
@@ -18,10 +18,10 @@ from .columns import (
     Categorical,
     Numeric,
     as_numbers,
-    is_numeric,
     learn_bins,
     learn_categories,
 )
+from .understanding import Verdict, understand
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -85,10 +85,13 @@ class Encoding:
     columns : tuple of Categorical, Binned or Numeric
     named : bool
         Whether the table it was learned from had names.
+    verdicts : tuple of Verdict
+        Why each column was taken as what it is, with remarks; empty where nobody knows any more.
     """
 
     columns: tuple[EncodedColumn, ...]
     named: bool
+    verdicts: tuple[Verdict, ...] = field(default=(), compare=False)
 
     @classmethod
     def learn(
@@ -99,6 +102,7 @@ class Encoding:
         bins: int | None,
         categorical: Sequence[str | int] = (),
         numeric: Sequence[str | int] = (),
+        labels: Indices | None = None,
     ) -> Encoding:
         """Learn categories, bins and kinds of columns from a table.
 
@@ -111,6 +115,8 @@ class Encoding:
             How many bins a numeric column is cut into, at most; None leaves numbers as they are.
         categorical, numeric : sequence of str or int
             Columns, by name or position, whose kind is not to be inferred.
+        labels : ndarray of int, optional
+            The classes of the rows: columns that give them away are remarked on.
         """
         as_category = _positions(table, categorical, "categorical")
         as_number = _positions(table, numeric, "numeric")
@@ -118,12 +124,16 @@ class Encoding:
             msg = f"{table.label(min(both))} is in both categorical and numeric: name it once"
             raise InputError(msg)
         columns: list[EncodedColumn] = []
+        verdicts: list[Verdict] = []
         counted = np.flatnonzero(weights)
+        labels = None if labels is None else labels[counted]
         for index in range(table.width):
             column, label = _take(table.column(index), counted), table.label(index)
             name = table.names[index] if table.names else str(index)
-            inferred = index not in as_category and is_numeric(column, label)
-            if not (index in as_number or inferred):
+            given = index in as_number if index in as_category | as_number else None
+            verdict = understand(column, name, label, given=given, labels=labels)
+            verdicts.append(verdict)
+            if not verdict.numeric:
                 columns.append(learn_categories(column, name, label))
             elif bins is not None:
                 columns.append(learn_bins(column, name, label, bins, weights[counted]))
@@ -132,7 +142,31 @@ class Encoding:
                 columns.append(Categorical(name, ()))
             else:
                 columns.append(Numeric(name))
-        return cls(tuple(columns), named=table.names is not None)
+        return cls(tuple(columns), table.names is not None, tuple(verdicts))
+
+    @property
+    def remarks(self) -> dict[str, str]:
+        """What a user may want to change, column by column."""
+        found = zip(self.columns, self.verdicts, strict=False)
+        return {column.name: verdict.remark for column, verdict in found if verdict.remark}
+
+    def __repr__(self) -> str:
+        """Return in words how the table was understood."""
+        lines = self.describe()
+        widths = [max((len(line[i]) for line in lines), default=0) for i in range(2)]
+        shown = [
+            f"{name:{widths[0]}}  {kind:{widths[1]}}  {why}".rstrip() for name, kind, why in lines
+        ]
+        remarks = [f"{name} {remark}" for name, remark in self.remarks.items()]
+        return "\n".join([f"How {len(lines)} columns are understood", *shown, *remarks])
+
+    def describe(self) -> list[tuple[str, str, str]]:
+        """Return for each column its name, what it is taken as, and why, in words."""
+        reasons = [verdict.why for verdict in self.verdicts] or [""] * len(self.columns)
+        return [
+            (column.name, _name_kind(column), why)
+            for column, why in zip(self.columns, reasons, strict=True)
+        ]
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -213,7 +247,7 @@ class Encoding:
         return np.column_stack(columns)
 
     def refuse_unknown(self, table: Table, unknown: Bools, first_row: int) -> NoReturn:
-        """Raise for the first cell that holds a value never seen in training."""
+        """Raise for the first value never seen in training."""
         row, index = (int(i) for i in np.argwhere(unknown)[0])
         column = table.column(index)
         value = column[row].as_py() if isinstance(column, pa.Array) else column.tolist()[row]
@@ -243,7 +277,16 @@ class Encoding:
                 columns.append(Categorical(column.name, column.categories + new))
             else:
                 columns.append(column)
-        return Encoding(tuple(columns), self.named)
+        return Encoding(tuple(columns), self.named, self.verdicts)
+
+
+def _name_kind(column: EncodedColumn) -> str:
+    if isinstance(column, Numeric):
+        return "numbers"
+    count = len(column.categories)
+    if isinstance(column, Binned):
+        return f"numbers, {count} {'bin' if count == 1 else 'bins'}"
+    return f"{count:,} {'category' if count == 1 else 'categories'}"
 
 
 def _as_arrow(values: np.ndarray[Any, Any]) -> Any:

@@ -49,9 +49,9 @@ class GenerativeForestClassifier(GenerativeClassifier):
 
     A tree grows like one of a random forest, and each of its leaves then holds a
     distribution p(c) Π p(f_i); the forest is one joint distribution p(c, f), not a vote.
-    Strings, categories, booleans and integers are categories, and a split sends a subset
-    of them to the left. Floats are taken as they are: a split is a threshold, a leaf holds a
-    normal density, truncated to the leaf's cell.
+    Text, truth values and whole numbers of at most 50 different values are categories, and a
+    split sends a subset of them to the left. Other numbers are taken as they are: a split is a
+    threshold, a leaf holds a normal density, truncated to the leaf's cell.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ class GenerativeForestClassifier(GenerativeClassifier):
         What to do with a value never seen in training: take it as missing, and say how many
         there were in a warning, or raise.
     categorical, numeric : sequence of str or int, optional
-        Columns, by name or position, whose kind is not to be inferred from their type.
+        Columns, by name or position, whose kind is not to be inferred.
     n_jobs : int, optional
         How many threads to use; all cores by default. The result is the same for any number.
     random_state : int or RandomState, optional
@@ -184,7 +184,7 @@ class GenerativeForestClassifier(GenerativeClassifier):
         classes, labels = find_classes(read_labels(y, table.rows))
         weights = read_weights(sample_weight, table.rows)
         weights = weigh_classes(self.class_weight, classes, labels, weights)
-        encoding = self._learn_encoding(table, weights, bins=None)
+        encoding = self._learn_encoding(table, weights, None, classes, labels)
         rows = encode(encoding, table, self._threads())
         sample = Sample.of(rows, labels, weights, len(classes))
         seeds = np.random.SeedSequence(_seed_of(self.random_state)).spawn(int(self.n_estimators))
@@ -211,8 +211,7 @@ class GenerativeForestClassifier(GenerativeClassifier):
         Parameters
         ----------
         forest : RandomForestClassifier, ExtraTreesClassifier, or a single tree
-            Fitted, on numbers; integers are categories here, and a threshold splits them in two
-            sets.
+            Fitted, on numbers; what is a category here is split in two sets by a threshold.
         X : frame or array of shape (rows, features)
         y : sequence of labels
         sample_weight : array_like of shape (rows,), optional
