@@ -81,7 +81,7 @@ def save(classifier: GenerativeClassifier, path: str | Path) -> None:
 def load(path: str | Path) -> Any:
     """Return the classifier in a model file, or in a JSON document as `to_dict` gives it.
 
-    Large arrays are mapped into memory, not read.
+    All of it is read: what becomes of the file afterwards does not touch the classifier.
 
     Parameters
     ----------
