@@ -15,12 +15,14 @@ from typer.core import TyperGroup
 from robustq import __version__
 from robustq.exceptions import RobustqError
 from robustq.files import explain_os_error
+from robustq.memory import explain_shortage
 
 from .datasets import list_datasets
 from .demo import demo
 from .evaluate import evaluate
 from .fit import fit
 from .inspect import inspect
+from .limits import divide_if_limited
 from .reproduce import reproduce
 from .score import score
 
@@ -37,18 +39,19 @@ class _Group(TyperGroup):
         try:
             return super().invoke(context)
         except RobustqError as error:
-            _explain(context, error, str(error))
+            _explain(context, error, explain_shortage(error) or str(error))
             raise typer.Exit(WRONG) from error
         except KeyboardInterrupt as error:
             typer.echo("Interrupted.", err=True)
             raise typer.Exit(INTERRUPTED) from error
         except BrokenPipeError:
             _leave(0)  # whoever read our output has seen enough
-        except OSError as error:
-            _explain(context, error, f"the output cannot be written ({explain_os_error(error)})")
-            raise typer.Exit(WRONG) from error
-        except MemoryError as error:
-            _explain(context, error, "there is not enough memory for this")
+        except Exception as error:
+            shortage = explain_shortage(error)
+            if shortage is None and not isinstance(error, OSError):
+                raise
+            told = shortage or f"the output cannot be written ({explain_os_error(error)})"
+            _explain(context, error, told)
             raise typer.Exit(WRONG) from error
 
 
@@ -93,6 +96,7 @@ def main() -> None:
 
     It leaves with 0 if all went well, 2 if something given was wrong, 130 if interrupted.
     """
+    divide_if_limited(sys.argv[1:])
     # Ended from outside: clean up on the way out, as for Ctrl-C.
     for name in ("SIGTERM", "SIGHUP"):
         if hasattr(signal, name):

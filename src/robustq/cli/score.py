@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 __all__ = ["score"]
 
+BATCH_ROWS = 1 << 17  # as robustq.io, which is slow to import
+
 
 def score(
     model: ModelPath,
@@ -48,6 +50,10 @@ def score(
         float | None,
         typer.Option(help="Accept predictions that are so robust (first perturbation)."),
     ] = None,
+    batch_rows: Annotated[
+        int,
+        typer.Option(help="Rows to read and score at a time; fewer need less memory.", min=1),
+    ] = BATCH_ROWS,
     delimiter: Delimiter = None,
     encoding: EncodingName = None,
     no_header: NoHeader = False,
@@ -72,7 +78,7 @@ def score(
     from robustq.scoring import Scorer  # noqa: PLC0415
 
     check_ending(output)
-    sources = open_sources(data, make_csv_options(delimiter, encoding, no_header))
+    sources = open_sources(data, make_csv_options(delimiter, encoding, no_header), batch_rows)
     check_output(output, [str(model), *(source.path for source in sources)])
     classifier = load(model)
     asked = find_neighbourhoods(split_list(perturbation) or DEFAULT_PERTURBATIONS)

@@ -56,11 +56,14 @@ class Source:
         How to read it, if it is text.
     share : float
         How much of it has been read, from 0 to 1.
+    batch_rows : int
+        How many rows to read at a time, at most.
     """
 
     path: str
     options: CsvOptions = field(default_factory=CsvOptions)
     share: float = 0.0
+    batch_rows: int = BATCH_ROWS
 
     @property
     def name(self) -> str:
@@ -131,7 +134,7 @@ class Source:
             wanted = list(names if choose is None else choose(names))
             rows, done = max(1, file.metadata.num_rows), 0
             yielded = False
-            for batch in file.iter_batches(BATCH_ROWS, columns=wanted):
+            for batch in file.iter_batches(self.batch_rows, columns=wanted):
                 done += len(batch)
                 self.share = done / rows
                 yielded = True
@@ -151,7 +154,7 @@ class Source:
                 yield batches.schema.empty_table()
                 for batch in batches:
                     self.share = min(1.0, raw.tell() / self.size) if self.size else 0.0
-                    for part in pa.table(batch).to_batches(BATCH_ROWS):
+                    for part in pa.table(batch).to_batches(self.batch_rows):
                         yield pa.table(part)
             except pa.ArrowInvalid as error:
                 raise InputError(self._explain(error, wrong, names)) from error
@@ -267,7 +270,7 @@ def _read_fully(stream: Any, size: int) -> bytes:
 def _explaining(name: str) -> Iterator[None]:
     try:
         yield
-    except FileError:
+    except (FileError, MemoryError):
         raise
     except pa.ArrowException as error:
         msg = f"{name} cannot be read as a table ({error})"
@@ -277,7 +280,9 @@ def _explaining(name: str) -> Iterator[None]:
         raise FileError(msg) from error
 
 
-def open_sources(paths: Sequence[str], options: CsvOptions | None = None) -> list[Source]:
+def open_sources(
+    paths: Sequence[str], options: CsvOptions | None = None, batch_rows: int = BATCH_ROWS
+) -> list[Source]:
     """Return the files that some paths, folders and patterns stand for.
 
     Raises
@@ -286,7 +291,7 @@ def open_sources(paths: Sequence[str], options: CsvOptions | None = None) -> lis
         If there is none.
     """
     found = [file for path in paths for file in _expand(str(path))]
-    return [Source(file, options or CsvOptions()) for file in found]
+    return [Source(file, options or CsvOptions(), batch_rows=batch_rows) for file in found]
 
 
 def _expand(path: str) -> list[str]:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from robustq.memory import require_memory
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
@@ -68,6 +70,11 @@ class Counts:
         from . import _count_kernels  # noqa: PLC0415 (numba is imported when it is needed)
 
         layout = Layout(tuple(sizes), classes)
+        require_memory(
+            8 * int(layout.offsets[-1]),
+            f"counts of {sum(sizes):,} categories in {classes:,} classes",
+            "is the target a number rather than a class, or a column an identifier?",
+        )
         values = np.zeros(layout.offsets[-1])
         codes = np.ascontiguousarray(codes, dtype=np.int32)
         _count_kernels.count(codes, labels, weights, layout.offsets[:-1], classes, values)
