@@ -13,6 +13,8 @@ Beside them stand ``UnknownValueWarning`` and ``NoGuaranteeWarning``, and scikit
 ``NotFittedError`` has a twin that is a ``RobustqError`` too.
 """
 
+from robustq.texts import shorten
+
 __all__ = [
     "DomainError",
     "FileError",
@@ -26,7 +28,10 @@ __all__ = [
 
 
 class RobustqError(Exception):
-    """The base of every error robustq raises."""
+    """The base of every error robustq raises; its message is never too long to be read."""
+
+    def __str__(self) -> str:
+        return shorten(super().__str__())
 
 
 class InputError(RobustqError, ValueError):

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import typer
 
+from robustq.texts import make_visible, shorten
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
@@ -22,20 +24,42 @@ __all__ = [
     "make_table",
     "naming_options",
     "read_number",
+    "say",
+    "say_json",
     "split_list",
 ]
 
 WIDE = 140
+LONGEST_CELL = 200
+
+
+def say(text: str, *, err: bool = False) -> None:
+    """Print plain text, for a terminal or a pipe: nothing in it acts."""
+    typer.echo(make_visible(text), err=err)
+
+
+def say_json(text: str) -> None:
+    """Print JSON: the same JSON, but nothing in it acts on a terminal."""
+    typer.echo(make_visible(text, json=True))
 
 
 def make_console(*, stderr: bool = False) -> Console:
-    """Return a console; where nobody sees it, lines may be long."""
-    from rich.console import Console  # noqa: PLC0415 (slow to import)
+    """Return a console; where nobody sees it, lines may be long.
 
-    console = Console(stderr=stderr, highlight=False)
+    Whatever it prints, names of columns and categories have no power over the terminal.
+    """
+    from rich.console import Console  # noqa: PLC0415 (slow to import)
+    from rich.segment import Segment  # noqa: PLC0415
+
+    class Harmless(Console):
+        def render(self, *arguments: Any, **options: Any) -> Iterator[Segment]:
+            for text, style, control in super().render(*arguments, **options):
+                yield Segment(text if control else make_visible(text), style, control)
+
+    console = Harmless(stderr=stderr, highlight=False)
     if console.is_terminal or "COLUMNS" in os.environ:
         return console
-    return Console(stderr=stderr, highlight=False, width=WIDE)
+    return Harmless(stderr=stderr, highlight=False, width=WIDE)
 
 
 def make_table(*titles: str, right: Sequence[str] = (), title: str | None = None) -> Table:
@@ -44,11 +68,26 @@ def make_table(*titles: str, right: Sequence[str] = (), title: str | None = None
     from rich.table import Table  # noqa: PLC0415
     from rich.text import Text  # noqa: PLC0415
 
-    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+    class Harmless(Table):
+        def add_row(self, *cells: Any, **options: Any) -> None:
+            super().add_row(*map(_show, cells), **options)
+
+    table = Harmless(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
     for name in titles:
         justify: Literal["left", "right"] = "right" if name in right else "left"
-        table.add_column(Text(name), justify=justify, overflow="fold")
+        table.add_column(_show(Text(name)), justify=justify, overflow="fold")
     return table
+
+
+def _show(cell: Any) -> Any:
+    """Return a cell that can be measured and read: written out, on one line, not too long."""
+    from rich.text import Text  # noqa: PLC0415 (slow to import)
+
+    plain = cell.plain if isinstance(cell, Text) else cell
+    if not isinstance(plain, str):
+        return cell
+    shown = shorten(make_visible(plain, lines=False), LONGEST_CELL)
+    return cell if shown == plain else Text(shown, style=getattr(cell, "style", ""))
 
 
 def split_list(given: Sequence[str] | None) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .consoles import check_output, make_console, make_table, split_list
+from .consoles import check_output, make_console, make_table, say_json, split_list
 from .options import Delimiter, EncodingName, ModelPath, NoHeader, make_csv_options
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def evaluate(
     from robustq.experiments import evaluation  # noqa: PLC0415
     from robustq.indicators.finding import find_indicator, find_neighbourhood  # noqa: PLC0415
     from robustq.io import open_sources, read_table  # noqa: PLC0415
-    from robustq.report import as_json as say  # noqa: PLC0415
+    from robustq.report import as_json as write  # noqa: PLC0415
     from robustq.report import write_evaluation  # noqa: PLC0415
 
     sources = open_sources([test], make_csv_options(delimiter, encoding, no_header))
@@ -73,7 +73,7 @@ def evaluate(
     )
     write_evaluation([found], output, title=f"{title} on {Path(test).name}")
     if as_json:
-        typer.echo(say(found))
+        say_json(write(found))
         return
     console = make_console()
     console.print(

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from .consoles import make_console, make_table
+from .consoles import make_console, make_table, say_json
 from .options import ModelPath
 
 __all__ = ["inspect"]
@@ -29,7 +29,7 @@ def inspect(
 
     classifier = load(model)
     if as_json:
-        typer.echo(json.dumps(classifier.to_dict(), ensure_ascii=False, allow_nan=False))
+        say_json(json.dumps(classifier.to_dict(), ensure_ascii=False, allow_nan=False))
         return
     console = make_console()
     _show_facts(console, classifier, model.stat().st_size)

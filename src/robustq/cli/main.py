@@ -16,7 +16,9 @@ from robustq import __version__
 from robustq.exceptions import RobustqError
 from robustq.files import explain_os_error
 from robustq.memory import explain_shortage
+from robustq.texts import shorten
 
+from .consoles import say
 from .datasets import list_datasets
 from .demo import demo
 from .evaluate import evaluate
@@ -42,7 +44,7 @@ class _Group(TyperGroup):
             _explain(context, error, explain_shortage(error) or str(error))
             raise typer.Exit(WRONG) from error
         except KeyboardInterrupt as error:
-            typer.echo("Interrupted.", err=True)
+            say("Interrupted.", err=True)
             raise typer.Exit(INTERRUPTED) from error
         except BrokenPipeError:
             _leave(0)  # whoever read our output has seen enough
@@ -77,7 +79,7 @@ for name, command in (
 
 def _show_version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"robustq {__version__}")
+        say(f"robustq {__version__}")
         raise typer.Exit
 
 
@@ -119,14 +121,15 @@ def _run(arguments: list[str]) -> None:
         _leave(INTERRUPTED)
     except Exception as error:
         if DEBUG in arguments:
-            traceback.print_exc()
+            say(traceback.format_exc(), err=True)
             _leave(WRONG if isinstance(error, RobustqError) else CRASHED)
         if isinstance(error, OSError):
             # Help goes to standard output before any command is asked.
-            typer.echo(f"Error: the output cannot be written ({explain_os_error(error)})", err=True)
+            say(f"Error: the output cannot be written ({explain_os_error(error)})", err=True)
             _leave(WRONG)
-        typer.echo(
-            f"Error: something went wrong within robustq ({type(error).__name__}: {error}). "
+        say(
+            f"Error: something went wrong within robustq ({type(error).__name__}: "
+            f"{shorten(str(error))}). "
             f"Please report it, with what {DEBUG} shows.",
             err=True,
         )
@@ -158,4 +161,4 @@ def _debug_first(arguments: list[str]) -> list[str]:
 def _explain(context: Any, error: Exception, text: str) -> None:
     if context.params.get("debug"):
         raise error
-    typer.echo(f"Error: {text}", err=True)
+    say(f"Error: {text}", err=True)

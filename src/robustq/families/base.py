@@ -20,6 +20,7 @@ from robustq.core.neighbourhoods import DEFAULT_PERTURBATIONS, read, read_all
 from robustq.core.quantified import Quantified
 from robustq.exceptions import RobustqError, UnknownValueWarning
 from robustq.tables import UNKNOWN, Encoding, Rows, Table, find_distinct
+from robustq.texts import make_visible, shorten
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -449,7 +450,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):
             return
         columns = ", ".join(f"{count:,} in {label}" for label, count in found.items())
         msg = f"values never seen in training, taken as missing: {columns}"
-        warnings.warn(UnknownValueWarning(msg, found), stacklevel=5)
+        warnings.warn(UnknownValueWarning(shorten(make_visible(msg)), found), stacklevel=5)
 
     def _labels_or_none(self, positions: Indices) -> np.ndarray[Any, Any]:
         if len(positions) and positions.min() >= 0:
