@@ -22,6 +22,7 @@ __all__ = [
     "check_seed",
     "make_console",
     "make_table",
+    "naming_file",
     "naming_options",
     "read_number",
     "say",
@@ -121,6 +122,25 @@ def naming_options(options: Mapping[str, str]) -> Iterator[None]:
             raise
         msg = f"{options[name]} {rest}"
         raise InputError(msg) from error
+
+
+@contextmanager
+def naming_file(name: str) -> Iterator[None]:
+    """Let errors about what a file holds name the file; those about options stay as they are."""
+    from robustq.exceptions import (  # noqa: PLC0415
+        InputError,
+        UnknownNameError,
+        UnsupportedError,
+    )
+
+    try:
+        yield
+    except (InputError, UnsupportedError) as error:
+        about_option = isinstance(error, UnknownNameError) or str(error).startswith("--")
+        if about_option or name in str(error):
+            raise
+        msg = f"{name}: {error}"
+        raise type(error)(msg) from error
 
 
 def check_seed(seed: int) -> None:

@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .consoles import check_output, make_console, make_table, say_json, split_list
+from .consoles import (
+    check_output,
+    make_console,
+    make_table,
+    naming_file,
+    say_json,
+    split_list,
+)
 from .options import Delimiter, EncodingName, ModelPath, NoHeader, make_csv_options
 
 if TYPE_CHECKING:
@@ -66,11 +73,12 @@ def evaluate(
     names = [find_indicator(name) for name in split_list(indicators)]
     ball = find_neighbourhood(perturbation)
     table = read_table(sources, infer=False)
-    X, y, rows = _separate(classifier, table, label, test)
     title = Path(model).name
-    found = evaluation.evaluate(
-        classifier, X, y, title=title, names=names or None, ball=ball, rows=rows
-    )
+    with naming_file(sources[0].name):
+        X, y, rows = _separate(classifier, table, label, test)
+        found = evaluation.evaluate(
+            classifier, X, y, title=title, names=names or None, ball=ball, rows=rows
+        )
     write_evaluation([found], output, title=f"{title} on {Path(test).name}")
     if as_json:
         say_json(write(found))

@@ -12,6 +12,7 @@ from .consoles import (
     check_seed,
     make_console,
     make_table,
+    naming_file,
     naming_options,
     split_list,
 )
@@ -97,6 +98,7 @@ def fit(
 
     shorthands = {"smoothing": smoothing, "bins": bins, "trees": trees, "max_depth": max_depth}
     made = make_estimator(find_recipe(model), shorthands, option or (), seed)
+    made._check_parameters()  # noqa: SLF001 (one house; before anything is read)
     sources = open_sources([train], make_csv_options(delimiter, encoding, no_header))
     check_output(output, [source.path for source in sources])
     lists = {
@@ -104,10 +106,11 @@ def fit(
         "--categorical": split_list(categorical),
         "--numeric": split_list(numeric),
     }
-    data, unlabelled = _read(sources, train, target, lists)
-    made.set_params(**_choose_kinds(data.X, lists["--categorical"], lists["--numeric"]))
     share = None if no_holdout else holdout
-    estimator, found = _learn(made, data, share, seed, max_error, confidence, perturbation)
+    with naming_file(sources[0].name):
+        data, unlabelled = _read(sources, train, target, lists)
+        made.set_params(**_choose_kinds(data.X, lists["--categorical"], lists["--numeric"]))
+        estimator, found = _learn(made, data, share, seed, max_error, confidence, perturbation)
     estimator.training_ |= {"target": target, "source": Path(train).name}
     estimator.save(output)
     console = make_console()

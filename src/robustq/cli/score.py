@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from contextlib import contextmanager
 from functools import partial
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .consoles import check_output, make_console, split_list
+from .consoles import check_output, make_console, naming_file, split_list
 from .options import Delimiter, EncodingName, ModelPath, NoHeader, make_csv_options
 
 if TYPE_CHECKING:
@@ -72,7 +73,6 @@ def score(
         check_ending,
         open_sources,
         open_writer,
-        read_ahead,
         unify_types,
     )
     from robustq.scoring import Scorer  # noqa: PLC0415
@@ -86,10 +86,10 @@ def score(
     kept = _list_kept(sources, split_list(keep), keep_all=keep_all)
     scorer = Scorer(classifier, asked, kept, gate, unify_types(sources, kept or ()))
     start, rows = time.perf_counter(), 0
-    batches = read_ahead(_read(sources, scorer))
-    first = scorer.score(next(batches))
+    batches = _score_all(sources, scorer)
+    first = next(batches)
     with open_writer(output, first.schema) as writer, _watch(sources) as watch:
-        for scored in _chain(first, batches, scorer):
+        for scored in itertools.chain([first], batches):
             writer.write_table(scored)
             rows += scored.num_rows
             watch(rows)
@@ -141,17 +141,23 @@ def _find_gate(
     return gate
 
 
-def _read(sources: list[Source], scorer: Scorer) -> Iterator[Any]:
+def _read(sources: list[Source], scorer: Scorer) -> Iterator[tuple[str, Any]]:
     for source in sources:
-        yield from source.read(partial(scorer.choose, where=source.name))
+        for batch in source.read(partial(scorer.choose, where=source.name)):
+            yield source.name, batch
         source.share = 1.0
 
 
-def _chain(first: Any, batches: Iterator[Any], scorer: Scorer) -> Iterator[Any]:
-    yield first
-    for batch in batches:
-        if batch.num_rows:
-            yield scorer.score(batch)
+def _score_all(sources: list[Source], scorer: Scorer) -> Iterator[Any]:
+    """Yield what becomes of each batch; the first has no rows perhaps, but columns."""
+    from robustq.io import read_ahead  # noqa: PLC0415 (slow to import)
+
+    first = True
+    for name, batch in read_ahead(_read(sources, scorer)):
+        if first or batch.num_rows:
+            with naming_file(name):
+                yield scorer.score(batch)
+        first = False
 
 
 @contextmanager

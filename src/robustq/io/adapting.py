@@ -62,6 +62,10 @@ def adapt_table(table: pa.Table, encoding: Encoding, *, strict: bool = False) ->
     columns = {}
     for name, feature in itertools.zip_longest(names, encoding.columns[: len(names)]):
         column = table[name]
+        if pa.types.is_nested(column.type):
+            what = f"column {name!r} holds lists or records ({column.type})"
+            msg = f"{what}, where the model expects plain values: flatten it"
+            raise InputError(msg)
         if isinstance(feature, Categorical):
             columns[name] = _as_categories(column, feature.categories, name, strict=strict)
         else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import glob
 import io
 import os
@@ -10,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
 import pyarrow.csv
@@ -42,6 +43,11 @@ PARQUET = (".parquet", ".pq", ".parq")
 TEXT = (".csv", ".tsv", ".txt")
 COMPRESSED = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd", ".lz4": "lz4"}
 PATTERN = "*?["
+# Types that little can be done with, and what holds the same values.
+PLAIN = {"string_view": pa.string(), "binary_view": pa.binary(), "halffloat": pa.float32()}
+
+
+Batch = TypeVar("Batch")
 
 
 @dataclass(eq=False)
@@ -149,7 +155,8 @@ class Source:
             wanted = list(names if choose is None else choose(names))
             wrong: list[Any] = []
             try:
-                batches = _open_csv(_Chained(sample, stream), options, names, wanted, wrong)
+                text = _Utf8(sample, stream, str(options.encoding), self.name)
+                batches = _open_csv(text, options, names, wanted, wrong)
                 # Its schema comes first, also where there is no row.
                 yield batches.schema.empty_table()
                 for batch in batches:
@@ -157,7 +164,7 @@ class Source:
                     for part in pa.table(batch).to_batches(self.batch_rows):
                         yield pa.table(part)
             except pa.ArrowInvalid as error:
-                raise InputError(self._explain(error, wrong, names)) from error
+                raise InputError(self._explain(error, wrong)) from error
 
     @contextmanager
     def _open(self) -> Iterator[tuple[IO[bytes], Any]]:
@@ -171,7 +178,7 @@ class Source:
             kind = COMPRESSED.get(Path(self.path).suffix.lower())
             yield raw, raw if kind is None else pa.CompressedInputStream(raw, kind)
 
-    def _explain(self, error: Exception, wrong: list[Any], names: tuple[str, ...]) -> str:
+    def _explain(self, error: Exception, wrong: list[Any]) -> str:
         if wrong:
             row = wrong[0]
             shown = row.text if len(row.text) <= 60 else row.text[:57] + "…"
@@ -181,12 +188,9 @@ class Source:
                 "delimiter (--delimiter)"
             )
         text = str(error)
-        if "UTF8" in text:
-            column = text.partition("#")[2].partition(":")[0]
-            place = f", column {names[int(column)]!r}" if column.isdigit() else ""
-            return f"{self.name}{place}: not written in UTF-8: give its encoding (--encoding)"
         if "straddling" in text:
-            return f"{self.name}: a row is longer than {CSV_BLOCK:,} bytes: is a quote left open?"
+            what = f"a row is longer than {CSV_BLOCK:,} bytes"
+            return f"{self.name}: {what}: is a quote left open, or is it no table?"
         return f"{self.name} cannot be read as a table ({text})"
 
 
@@ -203,7 +207,6 @@ def _open_csv(
             column_names=list(names),
             skip_rows_after_names=1 if options.header else 0,
             block_size=CSV_BLOCK,
-            encoding=options.encoding,
             use_threads=False,  # else nobody can tell the number of a wrong row
         ),
         parse_options=pa.csv.ParseOptions(
@@ -220,20 +223,49 @@ def _open_csv(
     )
 
 
-class _Chained(io.RawIOBase):
-    """What was read already, and then the rest."""
+class _Utf8(io.RawIOBase):
+    """What was read already, and then the rest, in UTF-8; it ends with a line that ends.
 
-    def __init__(self, first: bytes, rest: Any) -> None:
-        self.first, self.rest = first, rest
+    Raises
+    ------
+    InputError
+        Where the file is not written in its encoding, or ends within a character.
+    """
+
+    def __init__(self, first: bytes, rest: Any, encoding: str, name: str) -> None:
+        self.name, self.encoding = name, encoding
+        self.decoder = codecs.getincrementaldecoder(encoding)()
+        self.line, self.ready, self.pieces = 1, b"", self._cut(first, rest)
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, room: Any) -> int:
-        content = self.first[: len(room)] or self.rest.read(len(room))
-        self.first = self.first[len(room) :]
+        self.ready = self.ready or next(self.pieces, b"")
+        content, self.ready = self.ready[: len(room)], self.ready[len(room) :]
         room[: len(content)] = content
         return len(content)
+
+    def _cut(self, content: bytes, rest: Any) -> Iterator[bytes]:
+        text = self._decode(content)
+        while content := rest.read(CSV_BLOCK):
+            if text:
+                yield text
+            text = self._decode(content)
+        text += self._decode(b"", final=True)
+        yield text if text.endswith(b"\n") else text + b"\n"
+
+    def _decode(self, content: bytes, *, final: bool = False) -> bytes:
+        try:
+            text = self.decoder.decode(content, final)
+        except UnicodeDecodeError as error:
+            line = self.line + error.object[: error.start].count(b"\n")
+            wrong = f"is not written in {self.encoding} (line {line}): give its encoding"
+            what = "ends within a character: it is cut off" if final else f"{wrong} (--encoding)"
+            msg = f"{self.name} {what}"
+            raise InputError(msg) from error
+        self.line += text.count("\n")
+        return text.encode("utf-8", "surrogatepass")
 
 
 def _read_head(stream: Any) -> bytes:
@@ -254,7 +286,7 @@ def _simplify(table: pa.Table) -> pa.Table:
 
 
 def _plain(kind: pa.DataType) -> pa.DataType:
-    return {"string_view": pa.string(), "binary_view": pa.binary()}.get(str(kind), kind)
+    return PLAIN.get(str(kind), kind)
 
 
 def _read_fully(stream: Any, size: int) -> bytes:
@@ -343,7 +375,7 @@ def read_table(sources: Sequence[Source], *, infer: bool = True) -> pa.Table:
         raise InputError(msg) from error
 
 
-def read_ahead(batches: Iterator[pa.Table]) -> Iterator[pa.Table]:
+def read_ahead(batches: Iterator[Batch]) -> Iterator[Batch]:
     """Yield batches, the next one being read meanwhile."""
     pool = ThreadPoolExecutor(1)
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from robustq.tables import Binned, Categorical, as_numbers
+
+from .columns import NUMBER
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -69,6 +72,10 @@ def describe_columns(encoding: Encoding, table: pa.Table) -> list[Understanding]
     return [_describe(column, table[column.name], column.name) for column in encoding.columns]
 
 
+def _is_infinite(category: Any) -> bool:
+    return isinstance(category, str) and category.lower().lstrip("+-") in {"inf", "infinity"}
+
+
 def _describe(column: Any, values: pa.ChunkedArray, name: str) -> Understanding:
     missing = values.null_count
     if not isinstance(column, Categorical):
@@ -81,7 +88,10 @@ def _describe(column: Any, values: pa.ChunkedArray, name: str) -> Understanding:
     count = len(column.categories)
     present = len(values) - missing
     remark = ""
-    if count <= 1:
+    infinite = [category for category in column.categories if _is_infinite(category)]
+    if infinite and any(re.fullmatch(NUMBER, str(c)) for c in column.categories):
+        remark = f"holds {infinite[0]!r} among numbers: empty it to have numbers"
+    elif count <= 1:
         remark = "nothing to learn from"
     elif count > 20 and count > 0.9 * present:
         remark = f"looks like an id: --drop {name}?"
