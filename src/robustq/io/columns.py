@@ -42,7 +42,8 @@ def require_columns(wanted: Sequence[str], have: Sequence[str], where: str, why:
     why : str
         What the columns are wanted for.
     """
-    missing = [name for name in wanted if name not in set(have)]
+    known = set(have)
+    missing = [name for name in wanted if name not in known]
     if missing:
         more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
         shown = ", ".join(map(repr, have[:8])) + (", …" if len(have) > 8 else "")

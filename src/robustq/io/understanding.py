@@ -50,12 +50,11 @@ class Understanding:
 
 def find_numbers(table: pa.Table, given: Sequence[str], categorical: Sequence[str]) -> list[str]:
     """Return the columns to take as numbers: those given, and whole numbers with many values."""
+    told = {*given, *categorical}
     many = [
         name
         for name, column in zip(table.column_names, table.columns, strict=True)
-        if _is_whole(column)
-        and name not in (*given, *categorical)
-        and pc.count_distinct(column).as_py() > MANY
+        if _is_whole(column) and name not in told and pc.count_distinct(column).as_py() > MANY
     ]
     return [*given, *many]
 

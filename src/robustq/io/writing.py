@@ -79,7 +79,9 @@ class _CsvWriter:
     def __init__(self, stream: Any, schema: pa.Schema) -> None:
         for field in schema:
             if not _fits_csv(_plain(field.type)):
-                msg = f"column {field.name!r} holds {field.type}, which CSV cannot hold: use .parquet"
+                msg = (
+                    f"column {field.name!r} holds {field.type}, which CSV cannot hold: use .parquet"
+                )
                 raise InputError(msg)
         self.schema = pa.schema([(field.name, _plain(field.type)) for field in schema])
         self.writer = pa.csv.CSVWriter(stream, self.schema)

@@ -8,6 +8,7 @@ numpy columns.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -82,7 +83,13 @@ class Table:
         if isinstance(self.source, np.ndarray):
             return self.source[:, index]
         position = index if self.order is None else self.order[index]
-        return _as_column(self.source[:, position], self.label(index))
+        return _as_column(self._series[position], self.label(index))
+
+    @cached_property
+    def _series(self) -> list[nw.Series[Any]]:
+        """All columns of a frame: to ask for one takes as long as there are columns."""
+        assert isinstance(self.source, nw.DataFrame)  # noqa: S101 (whoever asks has looked)
+        return list(self.source.iter_columns())
 
     def select(self, names: Sequence[str]) -> Table:
         """Return the columns of these names, in this order; others are ignored.
@@ -93,14 +100,14 @@ class Table:
             If a column is missing; the message names it.
         """
         have = self.names or ()
-        missing = [name for name in names if name not in have]
+        position = {name: index for index, name in enumerate(have)}
+        missing = [name for name in names if name not in position]
         if missing:
             msg = (
                 f"the table lacks {_list(missing)}, which the model was fitted with; "
                 f"it has {_list(have)}"
             )
             raise InputError(msg)
-        position = {name: index for index, name in enumerate(have)}
         return Table(self.source, tuple(names), tuple(position[name] for name in names))
 
     def slice(self, rows: slice) -> Table:
