@@ -163,6 +163,7 @@ def read_row_counts(given: Any, shape: tuple[int, ...], where: str) -> Floats:
     if given is None:
         return np.full(shape, np.nan)
     try:
+        _check_depth(given, len(shape), where)
         rows = np.array(given, dtype=object)
         rows = np.where(rows == None, np.nan, rows).astype(np.float64)  # noqa: E711 (an array)
     except (TypeError, ValueError) as error:
@@ -177,6 +178,16 @@ def read_row_counts(given: Any, shape: tuple[int, ...], where: str) -> Floats:
     return rows.reshape(shape)
 
 
+def _check_depth(given: Any, axes: int, where: str) -> None:
+    """Raise if lists are nested deeper than there are axes: whoever follows them has a limit."""
+    level = [given]
+    for _ in range(axes + 1):
+        level = [part for one in level if isinstance(one, (list, tuple)) for part in one]
+    if level:
+        msg = f"{where} is nested deeper than {axes} lists"
+        raise InputError(msg)
+
+
 def _holds_other(given: Any) -> bool:
     if isinstance(given, list):
         return any(_holds_other(part) for part in given)
@@ -185,6 +196,7 @@ def _holds_other(given: Any) -> bool:
 
 def read_probabilities(given: Any, shape: tuple[int, ...], where: str) -> Floats:
     """Return probabilities of a given shape that sum to 1 over the last axis, or raise."""
+    _check_depth(given, len(shape), where)
     try:
         probs = np.array(given)
     except ValueError as error:

@@ -22,6 +22,8 @@ from robustq.exceptions import RobustqError, UnknownValueWarning
 from robustq.tables import UNKNOWN, Encoding, Rows, Table, find_distinct
 from robustq.texts import make_visible, shorten
 
+from .labels import Scoring
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
@@ -46,7 +48,7 @@ class NotFittedError(RobustqError, SklearnNotFittedError):
     """A model was used before it was fitted."""
 
 
-class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):
+class GenerativeClassifier(Scoring, ClassifierMixin, BaseEstimator, ABC):
     """A classifier with a joint distribution p(c, f).
 
     Attributes
@@ -260,7 +262,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):
 
     def _bind(self, neighbourhoods: Sequence[Neighbourhood]) -> list[Bound]:
         names = self.encoding_.names
-        return [neighbourhood.bind(self.model_, names) for neighbourhood in neighbourhoods]
+        return [one.bind(self.model_, names) for one in read_all(neighbourhoods)]
 
     def is_robust(
         self,

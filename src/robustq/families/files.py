@@ -98,6 +98,9 @@ def load(path: str | Path) -> Any:
     InputError
         If it is no model, damaged, or of a newer version.
     """
+    if not isinstance(path, (str, Path)):
+        msg = f"path must be the name of a file, got {path!r}"
+        raise InputError(msg)
     path = Path(path)
     if path.exists() and not path.is_file():
         msg = f"{path} cannot be read: it is no regular file"
@@ -109,10 +112,11 @@ def load(path: str | Path) -> Any:
     except InputError as error:
         msg = f"{path}: {error}"
         raise InputError(msg) from error
-    except OSError as error:
+    except (OSError, UnicodeError) as error:
         if isinstance(error, FileError):
             raise
-        msg = f"{path} cannot be read ({explain_os_error(error)})"
+        why = explain_os_error(error) if isinstance(error, OSError) else "no name of a file"
+        msg = f"{path} cannot be read ({why})"
         raise FileError(msg) from error
 
 

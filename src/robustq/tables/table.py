@@ -140,8 +140,9 @@ def count_rows(given: Any) -> int:
     """Return how many rows a frame or array has."""
     if not hasattr(given, "shape") and hasattr(given, "__array__"):
         given = np.asarray(given)
-    if getattr(given, "shape", ()):
-        return int(given.shape[0])
+    shape = getattr(given, "shape", ())
+    if isinstance(shape, tuple) and shape:
+        return int(shape[0])
     if not hasattr(given, "__len__") or isinstance(given, str):
         msg = f"X must be a table or an array, got {type(given).__name__}"
         raise InputError(msg)
