@@ -66,7 +66,7 @@ def _list_functions() -> dict[str, Any]:
     return found
 
 
-# They change the model or ball that all share, or are scikit-learn's own; writing is tried elsewhere.
+# They change what all share, or are scikit-learn's own; writing is tried elsewhere.
 SETTERS = {"fit", "partial_fit", "set_params", "get_params", "save", "get_metadata_routing"}
 
 

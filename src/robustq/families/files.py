@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import numpy as np
 
-from robustq.documents.documents import read_header, write_header
+from robustq.documents.documents import is_deeper, read_header, write_header
 from robustq.documents.files import (
     ModelFile,
     begins_like_json,
@@ -229,7 +229,7 @@ def _check_training(training: dict[str, Any]) -> None:
         value = training.get(name, kind())
         if not isinstance(value, kind) or isinstance(value, bool):
             _refuse(f"what it says about the training is odd: {name} is {value!r}")
-    if _measure_depth(training) > DEEPEST:
+    if is_deeper(training, DEEPEST):
         _refuse("what it says about the training is nested too deeply")
     gate = training.get("gate")
     if gate is not None:
@@ -237,17 +237,6 @@ def _check_training(training: dict[str, Any]) -> None:
         number = is_between(above, -1.0, 1e300, low_included=True)
         if not isinstance(gate.get("ball"), str) or not (above is None or number):
             _refuse(f"its gate cannot be used: {gate!r}")
-
-
-def _measure_depth(value: Any) -> int:
-    depth, level = 0, [value]
-    while level:
-        depth += 1
-        parts = [part.values() if isinstance(part, dict) else part for part in level]
-        level = [
-            p for part in parts if not isinstance(part, (str, int, float, type(None))) for p in part
-        ]
-    return depth
 
 
 def _load_document(document: Any) -> Any:
