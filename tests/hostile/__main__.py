@@ -38,7 +38,7 @@ def _run_seeded(options: argparse.Namespace) -> int:
         while time.monotonic() < end:
             name = names[seed % len(names)]
             try:
-                told[name][ATTACKS[name](random.Random(seed), Path(place))] += 1  # noqa: S311
+                told[name][ATTACKS[name](random.Random(seed), Path(place))] += 1
             except Exception:
                 told[name]["wrong"] += 1
                 sys.stderr.write(f"--attack {name} --seed {seed}\n{traceback.format_exc()}\n")

@@ -3,20 +3,26 @@
 Seeded, about a minute in all; `make fuzz` goes on with other seeds as long as one likes.
 """
 
-import os
 import random
 import resource
 import subprocess
 import sys
+import time
 from collections import Counter
 
+import numpy as np
+import pyarrow as pa
 import pytest
 
+import robustq
 from tests.cli.commands import ENVIRONMENT, call
 
 from .attacks import ATTACKS, prepare
 from .calls import FRAME, LABELS
 from .failing import count_calls, end_at_random, fail_at
+
+# Models know other values when theirs were changed.
+pytestmark = pytest.mark.filterwarnings("ignore::robustq.UnknownValueWarning")
 
 SIZES = {"calls": 1200, "files": 600, "insides": 150, "documents": 500, "tables": 120}
 
@@ -122,13 +128,6 @@ def test_fewer_rows_at_a_time_give_the_same(folder):
 
 
 def test_twenty_thousand_columns_take_no_age():
-    import time
-
-    import numpy as np
-    import pyarrow as pa
-
-    import robustq
-
     codes = np.random.default_rng(0).integers(0, 3, (20, 20_000))
     seconds = []
     for columns in (2_000, 20_000):
@@ -141,11 +140,9 @@ def test_twenty_thousand_columns_take_no_age():
 
 
 def test_a_message_can_be_read_however_long_a_name_is():
-    import robustq
-
     name = "n" * 5_000_000
     with pytest.raises(robustq.RobustqError) as caught:
         robustq.NaiveBayesClassifier().fit(FRAME.rename(columns={"a": name}), LABELS).predict(FRAME)
     assert len(str(caught.value)) < 1500
-    assert "more" in str(caught.value)
-    assert str(caught.value).endswith("'a', 'b'") or os.linesep not in str(caught.value)
+    assert str(caught.value).startswith("the table lacks column 'nnn")
+    assert str(caught.value).endswith("it has columns 'a', 'b'")
