@@ -67,7 +67,7 @@ class _Guided(random.Random):
 
 
 def _run_guided(options: argparse.Namespace) -> None:
-    import atheris  # type: ignore[import-not-found, unused-ignore]  # noqa: PLC0415
+    import atheris  # type: ignore[import-not-found, import-untyped, unused-ignore]  # noqa: PLC0415
 
     with atheris.instrument_imports(include=["robustq"]):
         from .attacks import ATTACKS, prepare  # noqa: PLC0415

@@ -50,10 +50,11 @@ class _Group(TyperGroup):
             _leave(0)  # whoever read our output has seen enough
         except Exception as error:
             shortage = explain_shortage(error)
-            if shortage is None and not isinstance(error, OSError):
-                raise
-            told = shortage or f"the output cannot be written ({explain_os_error(error)})"
-            _explain(context, error, told)
+            if shortage is None:
+                if not isinstance(error, OSError):
+                    raise
+                shortage = f"the output cannot be written ({explain_os_error(error)})"
+            _explain(context, error, shortage)
             raise typer.Exit(WRONG) from error
 
 
