@@ -140,10 +140,11 @@ def count_rows(given: Any) -> int:
     """Return how many rows a frame or array has."""
     if not hasattr(given, "shape") and hasattr(given, "__array__"):
         given = np.asarray(given)
-    shape = getattr(given, "shape", ())
+    shape = getattr(given, "shape", None)
     if isinstance(shape, tuple) and shape:
         return int(shape[0])
-    if not hasattr(given, "__len__") or isinstance(given, str):
+    # Types and arrays without axes have a length only by name.
+    if isinstance(given, (str, type)) or not hasattr(given, "__len__") or shape == ():
         msg = f"X must be a table or an array, got {type(given).__name__}"
         raise InputError(msg)
     return len(given)
