@@ -10,7 +10,7 @@ ready := $(VENV)/.ready
 parallel := -n auto --maxprocesses 8 --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-quick check format bench figures clean
+.PHONY: help setup demo test test-quick fuzz check format bench figures clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
@@ -25,6 +25,9 @@ test: $(ready) ## Run all tests (doctests, examples, documentation), and tell wh
 
 test-quick: $(ready) ## Run the tests that are not slow, in a minute
 	$(bin)/python -m pytest $(parallel) -m 'not slow' --durations=5 --durations-min=1 $(ARGS)
+
+fuzz: $(ready) ## Attack with ever new seeds (ARGS="--seconds 600"; ARGS="--guided --attack files" with atheris)
+	$(bin)/python -m tests.hostile $(ARGS)
 
 check: $(ready) ## Lint, check the format, the types and the layers
 	$(bin)/ruff check .

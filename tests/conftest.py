@@ -11,7 +11,7 @@ hypothesis.settings.load_profile("seeded")
 # What takes half a second or more, or seconds for all its cases, by folder, module or name, so
 # that it may move.
 # `make test-quick` leaves it out, and shows what else has become slow.
-SLOW_FOLDERS = {"cli"}  # processes that import everything
+SLOW_FOLDERS = {"cli", "hostile"}  # processes that import everything
 SLOW_MODULES = {"test_convex_solver", "test_kernels", "test_laws", "test_reproduction"}
 SLOW_NAMES = (
     "test_*_twelve_digits",

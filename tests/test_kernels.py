@@ -1,6 +1,7 @@
-"""Kernels are found on disk, and work where nothing can be kept there."""
+"""Kernels are found on disk, and work where nothing can be kept there, or what is there is bad."""
 
 import os
+import pickle
 import subprocess
 import sys
 
@@ -12,9 +13,15 @@ X, y = np.array([[0, 1], [1, 0], [1, 1]]), [0, 1, 1]
 print(robustq.NaiveBayesClassifier().fit(X, y).predict_proba(X).round(6).tolist())
 """
 
+QUICK = """
+import numpy as np
+from robustq.tables import find_distinct
+print(*find_distinct(np.array([[0, 1], [1, 0], [0, 1]], dtype=np.int32)))
+"""
 
-def run(**environment: str) -> str:
-    command = [sys.executable, "-c", SCRIPT]
+
+def run(script: str = SCRIPT, **environment: str) -> str:
+    command = [sys.executable, "-c", script]
     done = subprocess.run(  # noqa: S603
         command, capture_output=True, text=True, env=os.environ | environment, check=False
     )
@@ -31,3 +38,19 @@ def test_kernels_are_kept_on_disk_and_work_without(tmp_path):
     assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.nb[ci]")} == kept
     # A locator for zip files finds no place for ours: as where nothing may be written.
     assert run(NUMBA_CACHE_LOCATOR_CLASSES="ZipCacheLocator") == first
+
+
+def test_a_damaged_or_foreign_cache_is_compiled_anew_and_mended(tmp_path):
+    first = run(QUICK, NUMBA_CACHE_DIR=str(tmp_path))
+    (file,) = tmp_path.rglob("*.nbc")
+    good = file.read_bytes()
+    flipped = bytearray(good)
+    flipped[len(good) // 2] ^= 1  # of machine code: nobody would notice before it runs
+    for bad in (b"", good[: len(good) // 2], pickle.dumps("another's"), bytes(flipped)):
+        file.write_bytes(bad)
+        assert run(QUICK, NUMBA_CACHE_DIR=str(tmp_path)) == first
+        assert len(file.read_bytes()) > len(good) // 2
+        assert file.read_bytes() != bad
+    file.unlink()
+    file.mkdir()  # nothing can be kept there, and nothing is asked of it
+    assert run(QUICK, NUMBA_CACHE_DIR=str(tmp_path)) == first

@@ -18,6 +18,8 @@ scikit-learn's ``NotFittedError`` has a twin that is a ``RobustqError`` too.
 import sys
 import warnings
 
+from robustq.texts import shorten
+
 __all__ = [
     "DomainError",
     "FileError",
@@ -35,7 +37,10 @@ __all__ = [
 
 
 class RobustqError(Exception):
-    """The base of every error robustq raises."""
+    """The base of every error robustq raises; its message is never too long to be read."""
+
+    def __str__(self) -> str:
+        return shorten(super().__str__())
 
 
 class InputError(RobustqError, ValueError):

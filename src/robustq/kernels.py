@@ -1,16 +1,20 @@
 """How kernels are compiled, and the types of what they take.
 
-Inputs are read-only, because a model may be a memory-mapped file; outputs are not.
+Inputs are read-only: nothing a kernel does may change a model; outputs are not.
 """
 
 import functools
 import hashlib
+import pickle
 import threading
+import zlib
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import numba
 from numba import types
+from numba.core.caching import IndexDataCacheFile
 from numba.extending import intrinsic
 
 __all__ = [
@@ -96,12 +100,14 @@ def _compile(function, signature, allocates):
     options = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True, "_nrt": allocates}
     try:
         compiled = numba.njit(cache=True, **options)(function)
-        _stamp(compiled)
-        compiled.compile(signature)
-    except (RuntimeError, OSError):
-        # Neither beside the package nor at home may anything be written, or the disk is full.
+    except RuntimeError:
+        # Neither beside the package nor at home may anything be written.
         compiled = numba.njit(**options)(function)
-        compiled.compile(signature)
+    else:
+        # There is no public way to say how it is kept.
+        cache = compiled._cache  # noqa: SLF001
+        cache._cache_file = _CacheFile(cache.cache_path, cache._impl.filename_base, SOURCES)  # noqa: SLF001
+    compiled.compile(signature)
     compiled.disable_compile()
     return compiled
 
@@ -119,12 +125,33 @@ def _digest_sources():
 SOURCES = _digest_sources()
 
 
-def _stamp(compiled):
-    """Let what is kept on disk be good for these very sources.
+class _CacheFile(IndexDataCacheFile):
+    """A compiled kernel on disk, good for the very sources, numba and machine it was made with.
 
-    numba looks at the file of the function alone, and never notices a change in one it calls.
+    numba looks at the file of the function alone, and never notices a change in one it calls; and
+    it runs whatever its file holds. Here a checksum of the purpose and of the content comes
+    first: what is damaged, or made for something else, is as good as not there, and is replaced.
     """
-    file: Any = getattr(getattr(compiled, "_cache", None), "_cache_file", None)
-    if hasattr(file, "_source_stamp"):
-        # There is no public way to say it.
-        file._source_stamp = (file._source_stamp, SOURCES)  # noqa: SLF001
+
+    def load(self, key):
+        try:
+            content = Path(self._path(key)).read_bytes()
+        except OSError:
+            return None
+        length = hashlib.sha256().digest_size
+        checksum, data = content[:length], content[length:]
+        return pickle.loads(data) if checksum == self._checksum(key, data) else None  # noqa: S301
+
+    def save(self, key, data):
+        content = self._dump(data)
+        # Where nothing can be kept, it is compiled every time.
+        with suppress(OSError), self._open_for_write(self._path(key)) as file:
+            file.write(self._checksum(key, content) + content)
+
+    def _path(self, key):
+        # Machines that share a disk have a file each.
+        return self._data_path(self._data_name(zlib.crc32(repr(key[1]).encode())))
+
+    def _checksum(self, key, content):
+        purpose = repr((self._version, self._source_stamp, key)).encode()
+        return hashlib.sha256(hashlib.sha256(purpose).digest() + content).digest()

@@ -132,6 +132,27 @@ def test_a_damaged_copy_in_the_cache_is_fetched_again(server):
     assert len(server.asked) == 2
 
 
+def test_another_content_than_uci_has_is_refused(server):
+    text = zipfile.ZipFile(io.BytesIO(server.content)).read("german.data")
+    server.content = make_archive({"german.data": text.replace(b"A11", b"A12", 1)})
+    with pytest.raises(FileError, match="is not the archive it should be"):
+        datasets.load("german")
+    assert cached() == []
+
+
+def test_an_archive_that_expands_without_end_is_refused(tmp_path):
+    path = tmp_path / NAME
+    path.write_bytes(make_archive({"german.data": bytes(300 << 20)}, zipfile.ZIP_DEFLATED))
+    with pytest.raises(FileError, match=r"german\.data in it expands to more than 32 MiB"):
+        datasets.load("german", tmp_path)
+    inner = path.read_bytes()
+    for _ in range(3):
+        inner = make_archive({"inner.zip": inner})
+    path.write_bytes(inner)
+    with pytest.raises(FileError, match=r"lacks german\.data"):
+        datasets.load("german", tmp_path)
+
+
 def damage(archive):
     at = archive.index(b"german.data") + 200
     return archive[:at] + bytes(255 - byte for byte in archive[at : at + 400]) + archive[at + 400 :]

@@ -124,13 +124,22 @@ def test_labels_keep_their_type(labels, tmp_path):
     assert loaded.predict([["x"]]).tolist() == labels[:1].tolist()
 
 
-def test_large_arrays_are_mapped_not_read(tmp_path):
-    model = GenerativeForestClassifier(3, random_state=0).fit(FRAME, Y)
-    model.save(tmp_path / "m")
-    probs = robustq.load(tmp_path / "m").model_.entry_probs
-    while isinstance(probs, np.ndarray) and not isinstance(probs, np.memmap):
-        probs = probs.base
-    assert isinstance(probs, np.memmap)
+@pytest.mark.parametrize("damage", ["overwritten", "truncated", "removed"])
+def test_a_loaded_model_does_not_depend_on_its_file(fitted, damage, tmp_path):
+    path = tmp_path / "m"
+    fitted.save(path)
+    loaded = robustq.load(path)
+    if damage == "removed":
+        path.unlink()
+    else:
+        with path.open("r+b") as file:  # in place, as cp does
+            size = file.seek(0, 2)
+            file.seek(0)
+            file.write(b"\xff" * size)
+            file.truncate(size if damage == "overwritten" else 10)
+    expected, found = fitted.assess(FRAME).to_arrow(), loaded.assess(FRAME).to_arrow()
+    assert found.equals(expected)
+    assert loaded.to_dict() == fitted.to_dict()
 
 
 def test_documents_are_loaded_too(fitted, tmp_path):

@@ -127,7 +127,7 @@ def test_ten_thousand_columns_are_read(tmp_path):
         (
             b"a,b\n" + b"1,2\n" * 100_000 + b"\xff,3\n",
             {},
-            r"data.csv, column 'a': not written in UTF-8",
+            r"data.csv is not written in utf-8 \(line 100002\)",
         ),
         (b"a,b\n1,\xff\n", {"encoding": "utf-8"}, "not written in utf-8"),
         (b"\x00\x01\x02\x03" * 100, {}, "no table that can be read"),

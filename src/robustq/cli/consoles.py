@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import typer
 
+from robustq.texts import make_visible
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
@@ -31,9 +33,11 @@ __all__ = [
     "fill_row",
     "make_console",
     "make_table",
+    "naming_file",
     "naming_options",
     "read_number",
     "say",
+    "say_json",
     "showing_progress",
     "split_list",
     "start_up",
@@ -45,17 +49,30 @@ PAGES = (".html", ".htm")
 FILES = (*PAGES, ".pdf", ".csv", ".json", ".parquet", ".robustq", ".png", ".svg", ".txt", ".zip")
 
 
+def say_json(text: str) -> None:
+    """Print JSON: the same JSON, but nothing in it acts on a terminal."""
+    typer.echo(make_visible(text, json=True))
+
+
 def make_console(*, stderr: bool = False) -> Console:
     """Return a console as wide as the terminal, also where its output goes through a pipe first.
 
     Where there is no terminal, lines may be long.
+
+    Whatever it prints, names of columns and categories have no power over the terminal.
     """
     from rich.console import Console  # noqa: PLC0415 (slow to import)
+    from rich.segment import Segment  # noqa: PLC0415
 
-    console = Console(stderr=stderr, highlight=False)
+    class Harmless(Console):
+        def render(self, *arguments: Any, **options: Any) -> Iterator[Segment]:
+            for text, style, control in super().render(*arguments, **options):
+                yield Segment(text if control else make_visible(text), style, control)
+
+    console = Harmless(stderr=stderr, highlight=False)
     if console.is_terminal or "COLUMNS" in os.environ:
         return console
-    return Console(stderr=stderr, highlight=False, width=_find_width())
+    return Harmless(stderr=stderr, highlight=False, width=_find_width())
 
 
 def _find_width() -> int:
@@ -88,13 +105,17 @@ def make_table(
     from rich.table import Table  # noqa: PLC0415
     from rich.text import Text  # noqa: PLC0415
 
-    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+    class Harmless(Table):
+        def add_row(self, *cells: Any, **options: Any) -> None:
+            super().add_row(*map(_show, cells), **options)
+
+    table = Harmless(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
     for name in titles:
         justify: Literal["left", "right"] = "right" if name in right else "left"
         # To rich, a column gives way where it may be wrapped; the cells say that they are not.
         gives_way = name in (titles[0], titles[-1] if shrink is None else shrink)
         table.add_column(
-            Text(name, no_wrap=True),
+            Text(make_visible(name, lines=False), no_wrap=True),
             justify=justify,
             no_wrap=not gives_way,
             overflow="ellipsis",
@@ -107,9 +128,7 @@ def fill_row(table: Table, *cells: str | Text) -> None:
     """Add a row to a table, each cell of it one line; long texts are cut."""
     from rich.text import Text  # noqa: PLC0415 (slow to import)
 
-    from robustq.tables.display import shorten  # noqa: PLC0415
-
-    texts = [Text(shorten(cell, LONGEST)) if isinstance(cell, str) else cell for cell in cells]
+    texts = [_show(Text(cell) if isinstance(cell, str) else cell) for cell in cells]
     for text in texts:
         text.no_wrap, text.overflow = True, "ellipsis"
     table.add_row(*texts)
@@ -125,7 +144,7 @@ def complain(text: str) -> None:
     if sys.stderr is not None and sys.stderr.isatty():
         width = shutil.get_terminal_size().columns
         text = textwrap.fill(text, width, break_long_words=False, break_on_hyphens=False)
-    typer.echo(text, err=True)
+    typer.echo(make_visible(text), err=True)
 
 
 def caution(console: Console, text: str) -> None:
@@ -199,6 +218,19 @@ def start_up() -> None:
         import_module("robustq.families.table")
 
 
+def _show(cell: Any) -> Any:
+    """Return a cell that can be measured and read: written out, on one line, not too long."""
+    from rich.text import Text  # noqa: PLC0415 (slow to import)
+
+    from robustq.tables.display import shorten  # noqa: PLC0415
+
+    plain = cell.plain if isinstance(cell, Text) else cell
+    if not isinstance(plain, str):
+        return cell
+    shown = shorten(make_visible(plain, lines=False), LONGEST)
+    return cell if shown == plain else Text(shown, style=getattr(cell, "style", ""))
+
+
 def split_list(given: Sequence[str] | None) -> tuple[str, ...]:
     """Return the names in options like `a,b` and `--option a --option b`."""
     names = [name.strip() for part in given or () for name in part.split(",")]
@@ -229,6 +261,25 @@ def naming_options(options: Mapping[str, str]) -> Iterator[None]:
             raise
         msg = f"{options[error.name]} {error.problem}"
         raise InputError(msg) from error
+
+
+@contextmanager
+def naming_file(name: str) -> Iterator[None]:
+    """Let errors about what a file holds name the file; those about options stay as they are."""
+    from robustq.exceptions import (  # noqa: PLC0415
+        InputError,
+        UnknownNameError,
+        UnsupportedError,
+    )
+
+    try:
+        yield
+    except (InputError, UnsupportedError) as error:
+        about_option = isinstance(error, UnknownNameError) or str(error).startswith("--")
+        if about_option or name in str(error):
+            raise
+        msg = f"{name}: {error}"
+        raise type(error)(msg) from error
 
 
 def check_seed(seed: int) -> None:

@@ -14,7 +14,9 @@ from .consoles import (
     fill_row,
     make_console,
     make_table,
+    naming_file,
     say,
+    say_json,
     showing_progress,
     split_list,
     start_up,
@@ -73,7 +75,7 @@ def evaluate(
     from robustq.experiments import evaluation  # noqa: PLC0415
     from robustq.indicators.finding import find_indicator, find_neighbourhood  # noqa: PLC0415
     from robustq.io import open_sources, read_table  # noqa: PLC0415
-    from robustq.report import as_json as say  # noqa: PLC0415
+    from robustq.report import as_json as write  # noqa: PLC0415
     from robustq.report import write_evaluation  # noqa: PLC0415
 
     reading = make_csv_options(delimiter, encoding, no_header, decimal, sheet)
@@ -89,7 +91,7 @@ def evaluate(
     names = [find_indicator(name) for name in split_list(indicators)]
     ball = find_neighbourhood(perturbation)
     title, name = Path(model).name, Path(test).name
-    with showing_progress(f"reading {name}") as progress:
+    with showing_progress(f"reading {name}") as progress, naming_file(sources[0].name):
         read = read_table(sources, infer=False)
         read.require([label], test, "the labels (--target)")
         X, y, rows = _separate(classifier, read.table, label, test)
@@ -97,12 +99,11 @@ def evaluate(
         found = evaluation.evaluate(
             classifier, X, y, title=title, names=names or None, ball=ball, rows=rows
         )
-        progress.begin("writing the report")
-        write_evaluation([found], output, title=f"{title} on {name}")
+    write_evaluation([found], output, title=f"{title} on {name}")
     for text in found["cautions"]:
         caution(make_console(stderr=True), text)
     if as_json:
-        typer.echo(say(found))
+        say_json(write(found))
         return
     console = make_console()
     console.print(

@@ -14,6 +14,7 @@ from .consoles import (
     fill_row,
     make_console,
     make_table,
+    naming_file,
     naming_options,
     say,
     showing_progress,
@@ -113,6 +114,7 @@ def fit(
 
     shorthands = {"smoothing": smoothing, "bins": bins, "trees": trees, "max_depth": max_depth}
     made = make_estimator(find_recipe(model), shorthands, option or (), seed)
+    made._check_parameters()  # noqa: SLF001 (one house; before anything is read)
     reading = make_csv_options(delimiter, encoding, no_header, decimal, sheet)
     sources = open_sources([train], reading)
     check_output(output, [source.path for source in sources])
@@ -122,10 +124,11 @@ def fit(
         "--categorical": split_list(categorical),
         "--numeric": split_list(numeric),
     }
-    read = _read(sources, train, columns, target_bins, target_threshold)
-    made.set_params(**_choose_kinds(columns))
     share = None if no_holdout else holdout
-    estimator, found = _learn(made, read.data, share, seed, max_error, confidence, perturbation)
+    with naming_file(sources[0].name):
+        read = _read(sources, train, columns, target_bins, target_threshold)
+        made.set_params(**_choose_kinds(columns))
+        estimator, found = _learn(made, read.data, share, seed, max_error, confidence, perturbation)
     estimator.training_ |= {"target": target, "source": Path(train).name}
     estimator.training_["sketch"] = sketch_rows(estimator, read.data.X, read.data.y)
     if read.edges:

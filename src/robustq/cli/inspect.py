@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from .consoles import fill_row, make_console, make_table, showing_progress, start_up
+from .consoles import fill_row, make_console, make_table, say_json, showing_progress, start_up
 from .options import ModelPath
 
 __all__ = ["inspect"]
@@ -31,7 +31,7 @@ def inspect(
     with showing_progress(f"reading {model.name}"):
         classifier = load(model)
     if as_json:
-        typer.echo(json.dumps(classifier.to_dict(), ensure_ascii=False, allow_nan=False))
+        say_json(json.dumps(classifier.to_dict(), ensure_ascii=False, allow_nan=False))
         return
     console = make_console()
     _show_facts(console, classifier, model.stat().st_size)

@@ -16,6 +16,8 @@ from typer.core import TyperGroup
 from robustq import __version__
 from robustq.exceptions import RobustqError
 from robustq.files import explain_os_error
+from robustq.memory import explain_shortage
+from robustq.texts import make_visible, shorten
 
 from .consoles import complain
 from .datasets import list_datasets
@@ -23,6 +25,7 @@ from .demo import demo
 from .evaluate import evaluate
 from .fit import fit
 from .inspect import inspect
+from .limits import divide_if_limited
 from .reproduce import reproduce
 from .score import score
 
@@ -39,18 +42,20 @@ class _Group(TyperGroup):
         try:
             return super().invoke(context)
         except RobustqError as error:
-            _explain(context, error, str(error))
+            _explain(context, error, explain_shortage(error) or str(error))
             raise typer.Exit(WRONG) from error
         except KeyboardInterrupt as error:
             complain("Interrupted.")
             raise typer.Exit(INTERRUPTED) from error
         except BrokenPipeError:
             _leave(0)  # whoever read our output has seen enough
-        except OSError as error:
-            _explain(context, error, f"the output cannot be written ({explain_os_error(error)})")
-            raise typer.Exit(WRONG) from error
-        except MemoryError as error:
-            _explain(context, error, "there is not enough memory for this")
+        except Exception as error:
+            shortage = explain_shortage(error)
+            if shortage is None:
+                if not isinstance(error, OSError):
+                    raise
+                shortage = f"the output cannot be written ({explain_os_error(error)})"
+            _explain(context, error, shortage)
             raise typer.Exit(WRONG) from error
 
 
@@ -100,6 +105,7 @@ def main() -> None:
 
     It leaves with 0 if all went well, 2 if something given was wrong, 130 if interrupted.
     """
+    divide_if_limited(sys.argv[1:])
     # Ended from outside: clean up on the way out, as for Ctrl-C.
     for name in ("SIGTERM", "SIGHUP"):
         if hasattr(signal, name):
@@ -128,15 +134,15 @@ def _run(arguments: list[str]) -> None:
         _leave(INTERRUPTED)
     except Exception as error:
         if DEBUG in arguments:
-            traceback.print_exc()
+            typer.echo(make_visible(traceback.format_exc()), err=True)
             _leave(WRONG if isinstance(error, RobustqError) else CRASHED)
         if isinstance(error, OSError):
             # Help goes to standard output before any command is asked.
             complain(f"Error: the output cannot be written ({explain_os_error(error)})")
             _leave(WRONG)
         complain(
-            f"Error: something went wrong within robustq ({type(error).__name__}: {error}). "
-            f"Please report it, with what {DEBUG} shows."
+            f"Error: something went wrong within robustq ({type(error).__name__}: "
+            f"{shorten(str(error))}). Please report it, with what {DEBUG} shows."
         )
         _leave(CRASHED)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
 import time
 from contextlib import contextmanager
@@ -15,6 +16,7 @@ from .consoles import (
     caution,
     check_output,
     make_console,
+    naming_file,
     showing_progress,
     split_list,
     start_up,
@@ -38,6 +40,8 @@ if TYPE_CHECKING:
     from robustq.selection.gates import Gate
 
 __all__ = ["score"]
+
+BATCH_ROWS = 1 << 17  # as robustq.io, which is slow to import
 
 
 def score(
@@ -64,6 +68,10 @@ def score(
         float | None,
         typer.Option(help="Accept predictions that are so robust (first perturbation)."),
     ] = None,
+    batch_rows: Annotated[
+        int,
+        typer.Option(help="Rows to read and score at a time; fewer need less memory.", min=1),
+    ] = BATCH_ROWS,
     delimiter: Delimiter = None,
     encoding: EncodingName = None,
     no_header: NoHeader = False,
@@ -85,14 +93,13 @@ def score(
         check_ending,
         open_sources,
         open_writer,
-        read_ahead,
         unify_types,
     )
-    from robustq.scoring import Scorer, number_rows  # noqa: PLC0415
+    from robustq.scoring import Scorer  # noqa: PLC0415
 
     check_ending(output)
     reading = make_csv_options(delimiter, encoding, no_header, decimal, sheet)
-    sources = open_sources(data, reading)
+    sources = open_sources(data, reading, batch_rows)
     check_output(output, [str(model), *(source.path for source in sources)])
     with showing_progress(f"reading {model.name}"):
         classifier = load(model)
@@ -101,12 +108,12 @@ def score(
     kept = _list_kept(sources, split_list(keep), keep_all=keep_all)
     scorer = Scorer(classifier, asked, kept, gate, unify_types(sources, kept or ()))
     start, rows = time.perf_counter(), 0
-    batches = read_ahead(_read(sources, scorer))
+    batches = _score_all(sources, scorer)
     # Results that scroll through the terminal are progress enough.
     with _watch(sources, shown=output != "-" or not sys.stdout.isatty()) as watch:
-        first = number_rows(scorer.score(next(batches)), rows)
+        first = next(batches)
         with open_writer(output, first.schema) as writer:
-            for scored in _chain(first, batches, scorer):
+            for scored in itertools.chain([first], batches):
                 writer.write_table(scored)
                 rows += scored.num_rows
                 watch(rows)
@@ -158,21 +165,25 @@ def _find_gate(
     return gate
 
 
-def _read(sources: list[Source], scorer: Scorer) -> Iterator[Any]:
+def _read(sources: list[Source], scorer: Scorer) -> Iterator[tuple[str, Any]]:
     for source in sources:
-        yield from source.read(partial(scorer.choose, where=source.name))
+        for batch in source.read(partial(scorer.choose, where=source.name)):
+            yield source.name, batch
         source.share = 1.0
 
 
-def _chain(first: Any, batches: Iterator[Any], scorer: Scorer) -> Iterator[Any]:
-    from robustq.scoring import number_rows  # noqa: PLC0415 (slow to import)
+def _score_all(sources: list[Source], scorer: Scorer) -> Iterator[Any]:
+    """Yield what becomes of each batch; the first has no rows perhaps, but columns."""
+    from robustq.io import read_ahead  # noqa: PLC0415 (slow to import)
+    from robustq.scoring import number_rows  # noqa: PLC0415
 
-    yield first
-    rows = first.num_rows
-    for batch in batches:
-        if batch.num_rows:
-            yield number_rows(scorer.score(batch), rows)
+    first, rows = True, 0
+    for name, batch in read_ahead(_read(sources, scorer)):
+        if first or batch.num_rows:
+            with naming_file(name):
+                yield number_rows(scorer.score(batch), rows)
             rows += batch.num_rows
+        first = False
 
 
 @contextmanager

@@ -11,7 +11,7 @@ import difflib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeGuard
 
 import numpy as np
 
@@ -279,7 +279,7 @@ def read(
     if parts is not None and named.parts is not None:
         msg = f"{named.name!r} says already what is perturbed: leave parts={parts!r} out"
         raise InputError(msg)
-    if sizes not in (None, "equal", ROWS):
+    if not (sizes is None or (isinstance(sizes, str) and sizes in ("equal", ROWS))):
         msg = f'sizes must be "equal" or "rows", got {sizes!r}'
         raise InputError(msg)
     if sizes == "equal" and named.sizes == ROWS:
@@ -295,7 +295,7 @@ def read(
 def _read_given(parts: object) -> str | tuple[str, ...]:
     if isinstance(parts, str):
         return parts if parts in (ALL, *WHOLES) else (parts,)
-    parts = list(parts) if isinstance(parts, Iterable) else [parts]
+    parts = list(parts) if _is_iterable(parts) else [parts]
     if not all(isinstance(part, str) for part in parts):
         msg = f'parts must be "all", "joint" or names of parts, got {parts!r}'
         raise InputError(msg)
@@ -308,6 +308,11 @@ def _read_given(parts: object) -> str | tuple[str, ...]:
     if parts[0] in (ALL, *WHOLES):
         return parts[0]
     return tuple(sorted(set(parts)))
+
+
+def _is_iterable(given: object) -> TypeGuard[Iterable[Any]]:
+    # An array without axes only looks like it.
+    return isinstance(given, Iterable) and getattr(given, "ndim", 1) != 0
 
 
 def _read_name(perturbation: PerturbationLike) -> Neighbourhood:
@@ -334,6 +339,9 @@ def read_all(
     """Return several neighbourhoods, each named once."""
     if isinstance(perturbations, (str, Perturbation, Neighbourhood)):
         perturbations = [perturbations]
+    if not _is_iterable(perturbations):
+        msg = f"perturbations must be names or balls, got {perturbations!r}"
+        raise InputError(msg)
     found = [read(perturbation, parts, sizes) for perturbation in perturbations]
     given = [neighbourhood.name for neighbourhood in found]
     if len(set(given)) < len(given):

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 __all__ = ["VARIABLE", "how_to_get", "open_archive"]
 
 VARIABLE = "ROBUSTQ_DATA"
+LARGEST = 32 << 20  # bytes of a file; the largest here has 5 MB
+DEEPEST = 1  # how many archives within archives
 UNREADABLE = (
     OSError,
     EOFError,
@@ -58,12 +60,22 @@ def open_archive(source: Source, archive: Path) -> dict[str, bytes]:
     return found
 
 
-def _members(content: bytes, wanted: set[str]) -> Iterator[tuple[str, bytes]]:
+def _members(content: bytes, wanted: set[str], depth: int = 0) -> Iterator[tuple[str, bytes]]:
     """Yield the files wanted, also from archives within the archive (bank, student)."""
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
-        for member in archive.namelist():
-            name = Path(member).name
+        for member in archive.infolist():
+            name = Path(member.filename).name
             if name in wanted:
-                yield name, archive.read(member)
-            elif name.endswith(".zip"):
-                yield from _members(archive.read(member), wanted)
+                yield name, _unpack(archive, member)
+            elif name.endswith(".zip") and depth < DEEPEST:
+                yield from _members(_unpack(archive, member), wanted, depth + 1)
+
+
+def _unpack(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
+    """Return a member; what an archive says about its size is not believed."""
+    with archive.open(member) as file:
+        content = file.read(LARGEST + 1)
+    if len(content) > LARGEST:
+        msg = f"{member.filename} in it expands to more than {LARGEST >> 20} MiB"
+        raise zipfile.BadZipFile(msg)
+    return content

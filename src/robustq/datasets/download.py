@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 import pooch
 import requests
 
-from robustq.exceptions import FileError
+from robustq.exceptions import FileError, RobustqError
 
 from .archives import how_to_get, open_archive
+from .checksums import holds_what_it_should
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,7 +29,8 @@ TIMEOUT = 30
 def fetch(source: Source, folder: Path, *, progress: bool = False) -> Path:
     """Return the archive of a data set, downloaded into a folder.
 
-    The checksum of the first download is kept beside it; a later one must agree.
+    It must hold the records that are known; the checksum of the first download is kept beside it,
+    and a later one must agree.
 
     Raises
     ------
@@ -64,12 +66,14 @@ def fetch(source: Source, folder: Path, *, progress: bool = False) -> Path:
         )
         raise FileError(msg) from error
     try:
-        open_archive(source, archive)
-    except FileError as error:
+        right = holds_what_it_should(source, open_archive(source, archive))
+    except RobustqError:
+        right = False
+    if not right:
         archive.unlink(missing_ok=True)
         why = f"what {source.url} sent is not the archive it should be"
         msg = f"{why}. By hand: {how_to_get(source)}"
-        raise FileError(msg) from error
+        raise FileError(msg)
     if known is None:
         kept.write_text(f"{_checksum(archive)}\n")
     return archive

@@ -11,11 +11,10 @@ from robustq.exceptions import FileError, InputError
 
 from . import shipping
 from .archives import VARIABLE, how_to_get, open_archive
+from .sources import Source
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from .sources import Source
 
 __all__ = ["Place", "cache_folder", "find", "locate"]
 
@@ -73,6 +72,9 @@ def find(
 
 def locate(source: Source, data_dir: str | Path | None = None) -> Place | None:
     """Return the first place on this machine that has a data set, or None."""
+    if not isinstance(source, Source):
+        msg = f"source must be one of robustq.datasets, as get(name) returns it, got {source!r}"
+        raise InputError(msg)
     for folder in _folders(data_dir):
         place = _in_folder(source, folder)
         if place is not None:
@@ -90,7 +92,7 @@ def cache_folder() -> Path:
 
 def _folders(data_dir: str | Path | None) -> Iterator[Path]:
     for given, what in ((data_dir, "data_dir"), (os.environ.get(VARIABLE), VARIABLE)):
-        if given:
+        if given is not None and not (isinstance(given, str) and not given):
             if not _is_folder(given):
                 msg = f"{what}={str(given)!r} is not a folder: give one that has UCI's files"
                 raise InputError(msg)
@@ -100,7 +102,7 @@ def _folders(data_dir: str | Path | None) -> Iterator[Path]:
 def _is_folder(given: str | Path) -> bool:
     try:
         return Path(given).expanduser().is_dir()
-    except (OSError, RuntimeError, ValueError):
+    except (OSError, RuntimeError, TypeError, ValueError):
         return False  # too long a name, or no such user
 
 

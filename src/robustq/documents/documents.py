@@ -19,6 +19,7 @@ __all__ = [
     "FORMAT",
     "VERSION",
     "get",
+    "is_deeper",
     "read_header",
     "read_probabilities",
     "read_row_counts",
@@ -27,6 +28,7 @@ __all__ = [
 ]
 
 FORMAT, VERSION = "robustq-model", 2
+DEEPEST = 20  # lists and dictionaries within each other; whoever follows them has a limit
 LARGEST_EDGE = float(np.finfo(np.float64).max)
 
 
@@ -77,6 +79,9 @@ def _check_header(document: Any, kind: str) -> None:
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         msg = f'not a model: expected a dictionary with "format": "{FORMAT}"'
         raise InputError(msg)
+    if is_deeper(document, DEEPEST):
+        msg = f"not a model: it is nested deeper than {DEEPEST} lists or dictionaries"
+        raise InputError(msg)
     version = document.get("version")
     if version not in range(1, VERSION + 1) or isinstance(version, bool):
         msg = (
@@ -87,6 +92,15 @@ def _check_header(document: Any, kind: str) -> None:
     if document.get("kind") != kind:
         msg = f'the model is of kind {document.get("kind")!r}, expected "{kind}"'
         raise InputError(msg)
+
+
+def is_deeper(value: Any, most: int) -> bool:
+    """Tell whether lists and dictionaries lie within each other deeper than so many."""
+    level = [value]
+    for _ in range(most + 1):
+        held = [one.values() if isinstance(one, dict) else one for one in level]
+        level = [p for part in held for p in part if isinstance(p, (dict, list, tuple))]
+    return bool(level)
 
 
 def get(document: dict[str, Any], key: str, kind: type, where: str = "the model") -> Any:

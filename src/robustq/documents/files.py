@@ -11,7 +11,7 @@ import json
 import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeGuard
 
 import numpy as np
 
@@ -24,12 +24,13 @@ __all__ = ["ModelFile", "begins_like_json", "read_file", "read_json", "write_fil
 
 KEY = "robustq"
 LONGEST_HEADER = 10**8
+MOST_AXES = 8
 TYPES = {"F64": np.float64, "I32": np.int32, "I64": np.int64, "U64": np.uint64}
 
 
 @dataclass(frozen=True, eq=False)
 class ModelFile:
-    """What a model file holds: its header, and its arrays, which are read when they are used."""
+    """What a model file holds: its header, and its arrays."""
 
     header: dict[str, Any]
     arrays: dict[str, np.ndarray[Any, Any]]
@@ -59,7 +60,7 @@ def write_file(file: ModelFile, path: str | Path) -> None:
 
 
 def _checksum(text: str, arrays: dict[str, np.ndarray[Any, Any]]) -> str:
-    digest = hashlib.sha256(text.encode())
+    digest = hashlib.sha256(text.encode("utf-8", "surrogatepass"))
     for name in sorted(arrays):
         array = np.ascontiguousarray(arrays[name])
         digest.update(f"{name} {array.dtype.str} {array.shape}".encode())
@@ -70,60 +71,76 @@ def _checksum(text: str, arrays: dict[str, np.ndarray[Any, Any]]) -> str:
 def read_file(path: Path) -> ModelFile:
     """Return header and arrays of a model file, undamaged, but not checked otherwise.
 
+    The file is read, not mapped: whatever becomes of it afterwards, the model stays as it is.
+
     Raises
     ------
     InputError
         If it is no model file, or damaged.
     """
-    from safetensors import SafetensorError, safe_open  # noqa: PLC0415 (not needed otherwise)
-
-    try:
-        # The format's own checks: lengths, offsets, no gaps.
-        with safe_open(path, framework="numpy") as file:
-            metadata = file.metadata() or {}
-    except (SafetensorError, ValueError, OverflowError) as error:
-        _refuse(f"not a model file, or a damaged one ({error})")
-    except FileNotFoundError:
-        msg = f"{path} does not exist"
-        raise FileError(msg) from None
-    checksum, _, text = metadata.get(KEY, "").partition(" ")
-    if not text:
-        _refuse("a safetensors file, but no model of robustq")
-    header = read_json(text.encode())
+    content = np.fromfile(path, dtype=np.uint8)
+    content.flags.writeable = False
+    length = int.from_bytes(content[:8].tobytes(), "little")
+    if length > min(LONGEST_HEADER, len(content) - 8):
+        _refuse("not a model file, or a damaged one: it has no header, or not all of it")
+    index = read_json(content[8 : 8 + length].tobytes())
+    checksum, text = _find_metadata(index)
+    header = read_json(text.encode("utf-8", "surrogatepass"))
     if not isinstance(header, dict) or header.get("format") != FORMAT:
         _refuse("a safetensors file, but no model of robustq")
-    arrays = _map_arrays(path)
+    arrays = _cut_arrays(content[8 + length :], index)
     if _checksum(text, arrays) != checksum:
         _refuse("the file is damaged: its checksum is wrong; take another copy")
     return ModelFile(header, arrays)
 
 
-def _map_arrays(path: Path) -> dict[str, np.ndarray[Any, Any]]:
-    """Return the arrays, mapped: the system reads what is used."""
-    with path.open("rb") as file:
-        length = int.from_bytes(file.read(8), "little")
-        if length > LONGEST_HEADER:
-            _refuse("not a model file: its header is too long")
-        index = read_json(file.read(length))
-    content = np.memmap(path, dtype=np.uint8, mode="r")
-    arrays = {}
-    for name, entry in index.items():
-        if name != "__metadata__":
-            arrays[name] = _view(content, 8 + length, name, entry)
+def _find_metadata(index: Any) -> tuple[str, str]:
+    """Return the checksum, and the text that it is about."""
+    metadata = index.get("__metadata__") if isinstance(index, dict) else None
+    told = metadata.get(KEY) if isinstance(metadata, dict) else None
+    checksum, _, text = told.partition(" ") if isinstance(told, str) else ("", "", "")
+    if not text:
+        _refuse("a safetensors file, but no model of robustq")
+    return checksum, text
+
+
+def _cut_arrays(data: Any, index: dict[str, Any]) -> dict[str, np.ndarray[Any, Any]]:
+    """Return the arrays, which lie one after another, as the index says."""
+    entries = {name: entry for name, entry in index.items() if name != "__metadata__"}
+    for name, entry in entries.items():
+        _check_entry(name, entry)
+    end, arrays = 0, {}
+    for name, entry in sorted(entries.items(), key=lambda item: item[1]["data_offsets"]):
+        begin, after = entry["data_offsets"]
+        if begin != end or after > len(data):
+            _refuse(f"the file is damaged: the array {name!r} is not where it should be")
+        arrays[name], end = _view(data[begin:after], name, entry), after
+    if end != len(data):
+        _refuse("the file is damaged: it is longer than its arrays")
     return arrays
 
 
-def _view(content: Any, offset: int, name: str, entry: dict[str, Any]) -> np.ndarray[Any, Any]:
-    kind = TYPES.get(entry["dtype"])
+def _check_entry(name: str, entry: Any) -> None:
+    parts = entry if isinstance(entry, dict) else {}
+    offsets, shape = parts.get("data_offsets"), parts.get("shape")
+    if not _are_sizes(offsets) or len(offsets) != 2 or not _are_sizes(shape):
+        _refuse(f"the file is damaged: the array {name!r} has no shape, or no place")
+
+
+def _are_sizes(given: Any) -> TypeGuard[list[int]]:
+    return isinstance(given, list) and all(type(n) is int and 0 <= n < 2**48 for n in given)
+
+
+def _view(part: Any, name: str, entry: dict[str, Any]) -> np.ndarray[Any, Any]:
+    kind = TYPES.get(str(entry.get("dtype")))
     if kind is None:
-        _refuse(f"the array {name!r} has the type {entry['dtype']}, which no model has")
-    begin, end = entry["data_offsets"]
-    part = np.asarray(content[offset + begin : offset + end])
-    if len(part) != math.prod(entry["shape"]) * np.dtype(kind).itemsize:
+        _refuse(f"the array {name!r} has the type {entry.get('dtype')}, which no model has")
+    shape, size = entry["shape"], np.dtype(kind).itemsize
+    if len(part) != math.prod(shape) * size or len(shape) > MOST_AXES:
         _refuse(f"the array {name!r} is not as long as its shape says")
-    if part.ctypes.data % np.dtype(kind).itemsize:
+    if part.ctypes.data % size:
         part = part.copy()  # kernels need aligned numbers
-    return part.view(kind).reshape(entry["shape"])
+    return part.view(kind).reshape(shape)
 
 
 def begins_like_json(path: Path) -> bool:

@@ -29,7 +29,9 @@ from robustq.exceptions import (
 from robustq.tables import UNKNOWN, Encoding, Rows, Table, find_distinct, remark_on_classes
 from robustq.tables.frames import index_of
 from robustq.tables.single_rows import refuse_single_row
+from robustq.texts import make_visible, shorten
 
+from .labels import Scoring
 from .parameters import LARGEST_COUNT, is_count, read_random_state, require
 
 if TYPE_CHECKING:
@@ -58,7 +60,7 @@ class NotFittedError(RobustqError, SklearnNotFittedError):
     """A model was used before it was fitted."""
 
 
-class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):
+class GenerativeClassifier(Scoring, ClassifierMixin, BaseEstimator, ABC):
     """A classifier with a joint distribution p(c, f).
 
     Attributes
@@ -325,7 +327,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):
 
     def _bind(self, neighbourhoods: Sequence[Neighbourhood]) -> list[Bound]:
         names = self.encoding_.names
-        return [neighbourhood.bind(self.model_, names) for neighbourhood in neighbourhoods]
+        return [one.bind(self.model_, names) for one in read_all(neighbourhoods)]
 
     def is_robust(
         self,
@@ -535,7 +537,8 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):
         found = _name_counts(table, counts)
         if not found:
             return
-        warn_caller(UnknownValueWarning(describe_unknown(found), found))
+        msg = shorten(make_visible(describe_unknown(found)))
+        warn_caller(UnknownValueWarning(msg, found))
 
     def _labels_or_none(self, positions: Indices) -> np.ndarray[Any, Any]:
         if len(positions) and positions.min() >= 0:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import numpy as np
 
-from robustq.documents.documents import read_header, write_header
+from robustq.documents.documents import is_deeper, read_header, write_header
 from robustq.documents.files import (
     ModelFile,
     begins_like_json,
@@ -84,7 +84,7 @@ def save(classifier: GenerativeClassifier, path: str | Path) -> None:
 def load(path: str | Path) -> Any:
     """Return the classifier in a model file, or in a JSON document as `to_dict` gives it.
 
-    Large arrays are mapped into memory, not read.
+    All of it is read: what becomes of the file afterwards does not touch the classifier.
 
     Parameters
     ----------
@@ -101,6 +101,9 @@ def load(path: str | Path) -> Any:
     InputError
         If it is no model, damaged, or of a newer version.
     """
+    if not isinstance(path, (str, Path)):
+        msg = f"path must be the name of a file, got {path!r}"
+        raise InputError(msg)
     path = Path(path)
     if path.exists() and not path.is_file():
         msg = f"{path} cannot be read: it is no regular file"
@@ -112,10 +115,11 @@ def load(path: str | Path) -> Any:
     except InputError as error:
         msg = f"{path}: {error}"
         raise InputError(msg) from error
-    except OSError as error:
+    except (OSError, UnicodeError) as error:
         if isinstance(error, FileError):
             raise
-        msg = f"{path} cannot be read ({explain_os_error(error)})"
+        why = explain_os_error(error) if isinstance(error, OSError) else "no name of a file"
+        msg = f"{path} cannot be read ({why})"
         raise FileError(msg) from error
 
 
@@ -240,7 +244,7 @@ def _check_training(training: dict[str, Any]) -> None:
         value = training.get(name, kind())
         if not isinstance(value, kind) or isinstance(value, bool):
             _refuse(f"what it says about the training is odd: {name} is {value!r}")
-    if _measure_depth(training) > DEEPEST:
+    if is_deeper(training, DEEPEST):
         _refuse("what it says about the training is nested too deeply")
     edges = training.get("target_edges", [])
     if not _are_edges(edges):
@@ -259,17 +263,6 @@ def _are_edges(edges: Any) -> bool:
         and all(is_between(edge, -1e300, 1e300) for edge in edges)
         and sorted(set(edges)) == edges
     )
-
-
-def _measure_depth(value: Any) -> int:
-    depth, level = 0, [value]
-    while level:
-        depth += 1
-        parts = [part.values() if isinstance(part, dict) else part for part in level]
-        level = [
-            p for part in parts if not isinstance(part, (str, int, float, type(None))) for p in part
-        ]
-    return depth
 
 
 def _load_document(document: Any) -> Any:

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
-from robustq.exceptions import InputError
+from robustq.exceptions import InputError, RobustqError
 from robustq.tables import is_continuous, is_missing
 
 from .parameters import is_between
@@ -18,7 +18,14 @@ from .parameters import is_between
 if TYPE_CHECKING:
     from robustq.arrays import Floats, Indices
 
-__all__ = ["find_classes", "locate_labels", "read_labels", "read_weights", "weigh_classes"]
+__all__ = [
+    "Scoring",
+    "find_classes",
+    "locate_labels",
+    "read_labels",
+    "read_weights",
+    "weigh_classes",
+]
 
 LARGEST_WEIGHT = 1e100  # sums of them must not overflow
 
@@ -167,3 +174,24 @@ def _refuse_gaps(labels: np.ndarray[Any, Any]) -> None:
         row = int(np.flatnonzero(wrong)[0])
         msg = f"Input y contains NaN or infinity: row {row} has no label; drop such rows"
         raise InputError(msg)
+
+
+class Scoring:
+    """The accuracy, as scikit-learn has it; labels that are none are told so."""
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the share of right predictions.
+
+        Parameters
+        ----------
+        X : table
+        y : array_like of shape (rows,)
+        sample_weight : array_like of shape (rows,), optional
+        """
+        try:
+            return float(super().score(X, y, sample_weight))  # type: ignore[misc]
+        except (TypeError, ValueError) as error:
+            if isinstance(error, RobustqError):
+                raise
+            msg = f"y must be labels, one for each row of X: {error}"
+            raise InputError(msg) from error

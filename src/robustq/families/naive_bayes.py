@@ -511,7 +511,8 @@ def _pack(arrays: dict[str, np.ndarray[Any, Any]], encoding: Encoding, classes: 
     check_shape("feature_probs", arrays["feature_probs"], (int(layout.offsets[-1]),))
     check_shape("prior_rows", prior_rows, (1,))
     check_shape("feature_rows", rows, shape)
-    if np.any(rows < 0.0) or np.any(prior_rows < 0.0) or np.any(np.isinf(rows)):
+    counts = np.append(rows, prior_rows)
+    if np.any(counts < 0.0) or np.any(np.isinf(counts)):
         msg = "not a model: rows must be counts, at least 0"
         raise InputError(msg)
     model = NaiveBayes(
@@ -555,7 +556,7 @@ def _read(document: dict[str, Any], encoding: Encoding, classes: int) -> NaiveBa
         where = f"feature_probs[{index}] ({column.name!r})"
         shape = (classes, encoding.sizes[index])
         layout.feature(probs, index)[:] = read_probabilities(table, shape, where).T
-    rows = document.get("rows") or {}
+    rows = {} if document.get("rows") is None else get(document, "rows", dict)
     prior = read_row_counts(rows.get("prior"), (), "rows.prior")
     features = read_row_counts(rows.get("features"), (len(columns), classes), "rows.features")
     return NaiveBayes(class_probs, probs, layout, float(prior), features)

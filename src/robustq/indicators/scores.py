@@ -179,7 +179,7 @@ def _require_ensemble(wanted: list[Indicator], ensemble: Any) -> None:
 def _read(names: Any) -> list[Indicator]:
     if isinstance(names, (str, Perturbation, Neighbourhood, Indicator)):
         names = [names]
-    if not isinstance(names, Iterable):
+    if not isinstance(names, Iterable) or getattr(names, "ndim", 1) == 0:
         msg = f"names must be a list of indicators, got {names!r}"
         raise InputError(msg)
     wanted = [table.get(name) for name in names]

@@ -72,6 +72,7 @@ def adapt_table(table: pa.Table, encoding: Encoding, *, strict: bool = False) ->
     columns = {}
     for name, feature in itertools.zip_longest(names, encoding.columns[: len(names)]):
         column = table[name]
+        _refuse_nested(column, name)
         if isinstance(feature, Categorical):
             columns[name] = _as_categories(column, feature.categories, name, strict=strict)
         else:
@@ -82,8 +83,16 @@ def adapt_table(table: pa.Table, encoding: Encoding, *, strict: bool = False) ->
 
 def adapt_labels(column: pa.ChunkedArray, classes: np.ndarray[Any, Any], name: str) -> Any:
     """Return labels as values of the types that classes have; null where there is none."""
+    _refuse_nested(column, name)
     labels = _as_categories(column, tuple(classes.tolist()), name, strict=True)
     return _flatten(labels) if pa.types.is_dictionary(labels.type) else labels
+
+
+def _refuse_nested(column: pa.ChunkedArray, name: str) -> None:
+    if pa.types.is_nested(column.type):
+        what = f"column {name!r} holds lists or records ({column.type})"
+        msg = f"{what}, where the model expects plain values: flatten it"
+        raise InputError(msg)
 
 
 def _as_categories(

@@ -47,6 +47,7 @@ FORMATS = {
     b"BZh": ("compressed (bzip2)", "let its name end with .bz2, or unpack it (bzcat)"),
     b"\x28\xb5\x2f\xfd": ("compressed (zstd)", "let its name end with .zst, or unpack it"),
 }
+PAGES = ("<!doctype", "<html", "<?xml")
 FALLBACK = "cp1252"  # what spreadsheets write where it is not UTF-8
 
 
@@ -126,6 +127,9 @@ def sniff(sample: bytes, options: CsvOptions, where: str) -> Sniffed:
         raise InputError(msg)
     if not text.strip():
         msg = f"{where} is empty: there is not even a row with the names of columns"
+        raise InputError(msg)
+    if text.lstrip()[:9].lower().startswith(PAGES):
+        msg = f"{where} is a page of HTML or XML, not a table: did the download need a sign-in?"
         raise InputError(msg)
     delimiter = options.delimiter or _guess_delimiter(text)
     first, *rows = _take_rows(text, delimiter)

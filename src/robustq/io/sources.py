@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import glob
 import io
 import os
@@ -10,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
 import pyarrow.csv
@@ -44,6 +45,11 @@ TEXT = (".csv", ".tsv", ".txt")
 WORKBOOK = (".xlsx", ".xlsm")
 COMPRESSED = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd", ".lz4": "lz4"}
 PATTERN = "*?["
+# Types that little can be done with, and what holds the same values.
+PLAIN = {"string_view": pa.string(), "binary_view": pa.binary(), "halffloat": pa.float32()}
+
+
+Batch = TypeVar("Batch")
 
 
 @dataclass(eq=False)
@@ -58,6 +64,8 @@ class Source:
         How to read it, if it is text.
     share : float
         How much of it has been read, from 0 to 1.
+    batch_rows : int
+        How many rows to read at a time, at most.
     notes : tuple of str
         What whoever reads it should know: perhaps its first row is data.
     """
@@ -65,6 +73,7 @@ class Source:
     path: str
     options: CsvOptions = field(default_factory=CsvOptions)
     share: float = 0.0
+    batch_rows: int = BATCH_ROWS
     notes: tuple[str, ...] = ()
 
     @property
@@ -163,7 +172,7 @@ class Source:
             wanted = self._choose(choose, names)
             rows, done = max(1, file.metadata.num_rows), 0
             yielded = False
-            for batch in file.iter_batches(BATCH_ROWS, columns=wanted):
+            for batch in file.iter_batches(self.batch_rows, columns=wanted):
                 done += len(batch)
                 self.share = done / rows
                 yielded = True
@@ -178,17 +187,17 @@ class Source:
             wanted = self._choose(choose, names)
             wrong: list[Any] = []
             try:
-                whole: Any = _Chained(sample, stream)
-                whole = _Squeezed(whole) if options.delimiter == " " else whole
-                batches = _open_csv(whole, options, names, wanted, wrong)
+                text: Any = _Utf8(sample, stream, str(options.encoding), self.name)
+                text = _Squeezed(text) if options.delimiter == " " else text
+                batches = _open_csv(text, options, names, wanted, wrong)
                 # Its schema comes first, also where there is no row.
                 yield batches.schema.empty_table()
                 for batch in batches:
                     self.share = min(1.0, raw.tell() / self.size) if self.size else 0.0
-                    for part in pa.table(batch).to_batches(BATCH_ROWS):
+                    for part in pa.table(batch).to_batches(self.batch_rows):
                         yield self._mend_decimals(pa.table(part))
             except pa.ArrowInvalid as error:
-                raise InputError(self._explain(error, wrong, names)) from error
+                raise InputError(self._explain(error, wrong)) from error
 
     @contextmanager
     def _open(self) -> Iterator[tuple[IO[bytes], Any]]:
@@ -202,7 +211,7 @@ class Source:
             kind = COMPRESSED.get(Path(self.path).suffix.lower())
             yield raw, raw if kind is None else pa.CompressedInputStream(raw, kind)
 
-    def _explain(self, error: Exception, wrong: list[Any], names: tuple[str, ...]) -> str:
+    def _explain(self, error: Exception, wrong: list[Any]) -> str:
         if wrong:
             row = wrong[0]
             shown = row.text if len(row.text) <= 60 else row.text[:57] + "…"
@@ -212,12 +221,9 @@ class Source:
                 "delimiter (--delimiter)"
             )
         text = str(error)
-        if "UTF8" in text:
-            column = text.partition("#")[2].partition(":")[0]
-            place = f", column {names[int(column)]!r}" if column.isdigit() else ""
-            return f"{self.name}{place}: not written in UTF-8: give its encoding (--encoding)"
         if "straddling" in text:
-            return f"{self.name}: a row is longer than {CSV_BLOCK:,} bytes: is a quote left open?"
+            what = f"a row is longer than {CSV_BLOCK:,} bytes"
+            return f"{self.name}: {what}: is a quote left open, or is it no table?"
         return f"{self.name} cannot be read as a table ({text})"
 
 
@@ -234,7 +240,6 @@ def _open_csv(
             column_names=list(names),
             skip_rows_after_names=1 if options.header else 0,
             block_size=CSV_BLOCK,
-            encoding=options.encoding,
             use_threads=False,  # else nobody can tell the number of a wrong row
         ),
         parse_options=pa.csv.ParseOptions(
@@ -251,20 +256,49 @@ def _open_csv(
     )
 
 
-class _Chained(io.RawIOBase):
-    """What was read already, and then the rest."""
+class _Utf8(io.RawIOBase):
+    """What was read already, and then the rest, in UTF-8; it ends with a line that ends.
 
-    def __init__(self, first: bytes, rest: Any) -> None:
-        self.first, self.rest = first, rest
+    Raises
+    ------
+    InputError
+        Where the file is not written in its encoding, or ends within a character.
+    """
+
+    def __init__(self, first: bytes, rest: Any, encoding: str, name: str) -> None:
+        self.name, self.encoding = name, encoding
+        self.decoder = codecs.getincrementaldecoder(encoding)()
+        self.line, self.ready, self.pieces = 1, b"", self._cut(first, rest)
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, room: Any) -> int:
-        content = self.first[: len(room)] or self.rest.read(len(room))
-        self.first = self.first[len(room) :]
+        self.ready = self.ready or next(self.pieces, b"")
+        content, self.ready = self.ready[: len(room)], self.ready[len(room) :]
         room[: len(content)] = content
         return len(content)
+
+    def _cut(self, content: bytes, rest: Any) -> Iterator[bytes]:
+        text = self._decode(content)
+        while content := rest.read(CSV_BLOCK):
+            if text:
+                yield text
+            text = self._decode(content)
+        text += self._decode(b"", final=True)
+        yield text if text.endswith(b"\n") else text + b"\n"
+
+    def _decode(self, content: bytes, *, final: bool = False) -> bytes:
+        try:
+            text = self.decoder.decode(content, final)
+        except UnicodeDecodeError as error:
+            line = self.line + error.object[: error.start].count(b"\n")
+            wrong = f"is not written in {self.encoding} (line {line}): give its encoding"
+            what = "ends within a character: it is cut off" if final else f"{wrong} (--encoding)"
+            msg = f"{self.name} {what}"
+            raise InputError(msg) from error
+        self.line += text.count("\n")
+        return text.encode("utf-8", "surrogatepass")
 
 
 class _Squeezed(io.RawIOBase):
@@ -302,7 +336,7 @@ def _simplify(table: pa.Table) -> pa.Table:
 
 
 def _plain(kind: pa.DataType) -> pa.DataType:
-    return {"string_view": pa.string(), "binary_view": pa.binary()}.get(str(kind), kind)
+    return PLAIN.get(str(kind), kind)
 
 
 def _read_fully(stream: Any, size: int) -> bytes:
@@ -318,7 +352,7 @@ def _read_fully(stream: Any, size: int) -> bytes:
 def _explaining(name: str) -> Iterator[None]:
     try:
         yield
-    except FileError:
+    except (FileError, MemoryError):
         raise
     except pa.ArrowException as error:
         msg = f"{name} cannot be read as a table ({error})"
@@ -328,7 +362,9 @@ def _explaining(name: str) -> Iterator[None]:
         raise FileError(msg) from error
 
 
-def open_sources(paths: Sequence[str], options: CsvOptions | None = None) -> list[Source]:
+def open_sources(
+    paths: Sequence[str], options: CsvOptions | None = None, batch_rows: int = BATCH_ROWS
+) -> list[Source]:
     """Return the files that some paths, folders and patterns stand for.
 
     Raises
@@ -337,7 +373,7 @@ def open_sources(paths: Sequence[str], options: CsvOptions | None = None) -> lis
         If there is none.
     """
     found = [file for path in paths for file in _expand(str(path))]
-    return [Source(file, options or CsvOptions()) for file in found]
+    return [Source(file, options or CsvOptions(), batch_rows=batch_rows) for file in found]
 
 
 def _expand(path: str) -> list[str]:
@@ -368,7 +404,7 @@ def _is_data(file: Path, folder: Path) -> bool:
     return file.is_file() and known and not hidden
 
 
-def read_ahead(batches: Iterator[pa.Table]) -> Iterator[pa.Table]:
+def read_ahead(batches: Iterator[Batch]) -> Iterator[Batch]:
     """Yield batches, the next one being read meanwhile."""
     pool = ThreadPoolExecutor(1)
     try:

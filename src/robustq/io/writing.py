@@ -81,10 +81,12 @@ class _CsvWriter:
     """CSV, whose columns have plain types."""
 
     def __init__(self, stream: Any, schema: pa.Schema) -> None:
-        nested = [field.name for field in schema if pa.types.is_nested(field.type)]
-        if nested:
-            msg = f"column {nested[0]!r} holds lists or records, which CSV cannot: use .parquet"
-            raise InputError(msg)
+        for field in schema:
+            if not _fits_csv(_plain(field.type)):
+                msg = (
+                    f"column {field.name!r} holds {field.type}, which CSV cannot hold: use .parquet"
+                )
+                raise InputError(msg)
         self.schema = pa.schema([(field.name, _plain(field.type)) for field in schema])
         self.writer = pa.csv.CSVWriter(stream, self.schema)
 
@@ -100,6 +102,11 @@ class _CsvWriter:
 
 def _plain(kind: pa.DataType) -> pa.DataType:
     return kind.value_type if pa.types.is_dictionary(kind) else kind
+
+
+def _fits_csv(kind: pa.DataType) -> bool:
+    bare = pa.types.is_binary(kind) or pa.types.is_large_binary(kind)
+    return not (bare or pa.types.is_fixed_size_binary(kind) or pa.types.is_nested(kind))
 
 
 class _JsonWriter:

@@ -212,14 +212,14 @@ class Perturbation(ABC):
         by_rows : bool
             Whether the form is the one by rows.
         """
-        return np.asarray(delta, dtype=np.float64)[()]
+        return arguments.numbers(delta, "delta")[()]
 
     def delta_of(self, x: ArrayLike, by_rows: bool = False) -> Floats:  # noqa: ARG002 (the signature is the contract)
         """Return the size that belongs to an x of `form`: the inverse of `x_of`.
 
         An infinite x gives the end of the domain, or infinity for "no size".
         """
-        return np.asarray(x, dtype=np.float64)[()]
+        return arguments.numbers(x, "x")[()]
 
     def check(self, q: ArrayLike, f: ArrayLike, delta: ArrayLike) -> tuple[Floats, Floats, Floats]:
         """Check and broadcast what `lower_expectation` is given.

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from . import levels
+from . import arguments, levels
 from .built_in import ClosedForm
 from .domain import Domain
 from .forms import Form, as_masses, rows_behind
@@ -85,11 +85,11 @@ class ChiSquared(ClosedForm):
 
     def x_of(self, delta: ArrayLike, by_rows: bool = False) -> Floats:  # noqa: ARG002 (the same)
         """Return √δ; see `Perturbation.x_of`."""
-        return np.sqrt(np.asarray(delta, dtype=np.float64))
+        return np.sqrt(arguments.numbers(delta, "delta"))
 
     def delta_of(self, x: ArrayLike, by_rows: bool = False) -> Floats:  # noqa: ARG002 (the same)
         """Return x²; see `Perturbation.delta_of`."""
-        x = np.asarray(x, dtype=np.float64)
+        x = arguments.numbers(x, "x")
         # Only an infinite x has an infinite size.
         with np.errstate(over="ignore"):
             return np.where(np.isinf(x), x, np.minimum(x * x, self.domain.largest))[()]

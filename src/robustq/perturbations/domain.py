@@ -49,6 +49,9 @@ class Domain:
         if not (isinstance(self.end, Real) and self.end > 0):
             msg = f"a domain ends above 0, got end={self.end!r}"
             raise InputError(msg)
+        if not isinstance(self.closed, bool):
+            msg = f"closed must be True or False, got {self.closed!r}"
+            raise InputError(msg)
         if self.closed and math.isinf(self.end):
             msg = "an infinite domain is open: give closed=False"
             raise InputError(msg)

@@ -64,8 +64,8 @@ class Epsilon(ClosedForm):
 
     def x_of(self, delta: ArrayLike, by_rows: bool = False) -> Floats:
         """Return δ/(1−δ), or by rows δ; see `Perturbation.x_of`."""
-        return super().x_of(delta) if by_rows else sizes.to_odds(delta)
+        return super().x_of(delta) if by_rows is True else sizes.to_odds(delta)
 
     def delta_of(self, x: ArrayLike, by_rows: bool = False) -> Floats:
         """Return x/(1+x), or by rows x; see `Perturbation.delta_of`."""
-        return super().delta_of(x) if by_rows else sizes.from_odds(x)
+        return super().delta_of(x) if by_rows is True else sizes.from_odds(x)

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from robustq.exceptions import UnsupportedError
+from robustq.exceptions import InputError, UnsupportedError
 
+from . import arguments
 from .form_checks import find_fault
 
 if TYPE_CHECKING:
@@ -62,15 +63,19 @@ class Form(NamedTuple):
 
 def as_masses(p: ArrayLike) -> Floats:
     """Return p as float64, at most 1: rounding may have left it a little above."""
-    return np.minimum(np.asarray(p, dtype=np.float64), 1.0)
+    return np.minimum(arguments.numbers(p, "p"), 1.0)
 
 
 def rows_behind(p: Floats, rows: ArrayLike | None) -> Floats:
     """Return the rows behind each probability, in the shape of p: 1 for sizes that are equal."""
     if rows is None:
         return np.ones_like(p)
-    counted = np.maximum(np.asarray(rows, dtype=np.float64), NO_ROWS)
-    return np.broadcast_to(counted, p.shape)
+    counted = np.maximum(arguments.numbers(rows, "rows"), NO_ROWS)
+    try:
+        return np.broadcast_to(counted, p.shape)
+    except ValueError as error:
+        msg = f"rows has the shape {counted.shape}, which does not fit p, {p.shape}"
+        raise InputError(msg) from error
 
 
 _CHECKED: dict[Hashable, str | None] = {}  # what is wrong with the balls of these keys

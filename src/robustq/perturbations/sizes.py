@@ -32,13 +32,13 @@ def hidden_records(delta: ArrayLike, rows: ArrayLike) -> Floats:
 
 def to_odds(delta: ArrayLike) -> Floats:
     """Return δ/(1−δ), infinite from 1 on."""
-    size = np.asarray(delta, dtype=np.float64)
+    size = arguments.numbers(delta, "delta")
     return np.where(size < 1.0, size / np.where(size < 1.0, 1.0 - size, 1.0), np.inf)[()]
 
 
 def from_odds(x: ArrayLike) -> Floats:
     """Return x/(1+x), infinite where x is: no size belongs to it."""
-    odds = np.asarray(x, dtype=np.float64)
+    odds = arguments.numbers(x, "x")
     finite = np.isfinite(odds)
     return np.where(finite, odds / (1.0 + np.where(finite, odds, 0.0)), odds)[()]
 

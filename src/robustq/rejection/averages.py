@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,8 +13,6 @@ from robustq.exceptions import InputError
 from .curves import Curve, check_rates
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from numpy.typing import ArrayLike
 
     from robustq.arrays import Floats
@@ -64,7 +63,7 @@ def average_curves(curves: Iterable[Curve], rates: ArrayLike = GRID) -> AverageC
     curves : iterable of Curve
     rates : array_like, default 0, 0.01, …, 0.99
     """
-    given = list(curves)
+    given: list[Any] = list(curves) if isinstance(curves, (Iterator, Sequence)) else [curves]
     if not given or not all(isinstance(curve, Curve) for curve in given):
         msg = f"there must be at least one curve, and nothing else, got {given!r}"
         raise InputError(msg)

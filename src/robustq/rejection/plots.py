@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,8 +12,6 @@ from robustq.exceptions import InputError
 from .curves import read_results
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from matplotlib.axes import Axes
     from numpy.typing import ArrayLike
 
@@ -32,6 +31,15 @@ RIGHT, WRONG = COLOURS[0], COLOURS[1]
 LAST = 0.95
 SIZE = (8.0, 4.6)  # inches
 GAP = 0.045  # of the height, between labels
+
+
+def _check_curves(curves: Any) -> None:
+    if not isinstance(curves, Mapping) or not all(hasattr(c, "rates") for c in curves.values()):
+        msg = f"curves must be a mapping of names to curves, got {type(curves).__name__}"
+        raise InputError(msg)
+    if not curves:
+        msg = "there is no curve to draw"
+        raise InputError(msg)
 
 
 def plot_curves(
@@ -57,9 +65,7 @@ def plot_curves(
     -------
     matplotlib Axes
     """
-    if not curves:
-        msg = "there is no curve to draw"
-        raise InputError(msg)
+    _check_curves(curves)
     axes = _new_axes() if ax is None else ax
     ends: dict[str, float] = {}
     # Of the last few predictions the accuracy jumps about: it says nothing.

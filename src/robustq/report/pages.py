@@ -8,9 +8,13 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
+from robustq.texts import make_visible, shorten
+
 __all__ = ["as_image", "begin_sentence", "fill"]
 
 SYMBOLS = {"epsilon": "ε", "tv": "TV", "chi2": "χ²", "kl": "KL"}
+IMAGE = "data:image/svg+xml;base64,"
+LONGEST = 5000  # characters of a paragraph
 # What some values of parameters mean, in any family.
 MEANINGS = {
     ("smoothing", "cv"): "by 5-fold cross-validation; the bootstrap models take the value chosen "
@@ -26,6 +30,7 @@ def fill(template: str, **values: Any) -> str:
         loader=PackageLoader("robustq.report"),
         autoescape=True,
         undefined=StrictUndefined,
+        finalize=_show,
         trim_blocks=True,
         lstrip_blocks=True,
     )
@@ -39,9 +44,18 @@ def fill(template: str, **values: Any) -> str:
     return environment.get_template(template).render(**values)
 
 
+def _show(value: Any) -> Any:
+    """Return what a page shows of a value: names may hold what turns or hides what follows."""
+    if not isinstance(value, str) or value.startswith(IMAGE):
+        return value
+    shown = shorten(make_visible(value), LONGEST)
+    # What is markup already stays so: nothing that is put in means anything to a browser.
+    return type(value)(shown)
+
+
 def as_image(svg: bytes) -> str:
     """Return a picture as an address that holds it."""
-    return f"data:image/svg+xml;base64,{base64.b64encode(svg).decode()}"
+    return f"{IMAGE}{base64.b64encode(svg).decode()}"
 
 
 def begin_sentence(text: str) -> str:

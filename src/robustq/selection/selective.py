@@ -10,7 +10,7 @@ from sklearn.frozen import FrozenEstimator
 
 from robustq.exceptions import InputError, NoGuaranteeWarning, warn_caller
 from robustq.families.base import NotFittedError, require_fitted
-from robustq.families.labels import read_labels
+from robustq.families.labels import Scoring, read_labels
 from robustq.families.parameters import read_random_state
 from robustq.indicators import BootstrapEnsemble, compute, get
 from robustq.indicators.probabilities import predict_probabilities
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["SelectiveClassifier"]
 
 
-class SelectiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+class SelectiveClassifier(Scoring, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     """Accept only predictions whose error is bounded, and abstain from the others.
 
     A part of the data is kept aside; on it the loosest threshold of an indicator is found at which

@@ -185,6 +185,11 @@ class Encoding:
         """The positions of the columns whose numbers are taken as they are."""
         return tuple(i for i, column in enumerate(self.columns) if isinstance(column, Numeric))
 
+    @cached_property
+    def _slots(self) -> dict[int, int]:
+        """Where the numbers of a column stand among those of all."""
+        return {index: slot for slot, index in enumerate(self.numeric)}
+
     def arrange(self, table: Table, model: str) -> Table:
         """Return the table with the columns this was learned from, in their order.
 
@@ -213,7 +218,7 @@ class Encoding:
             values, label = table.column(index), table.label(index)
             if isinstance(column, Numeric):
                 numbers = column.read(values, label)
-                rows.numbers[:, self.numeric.index(index)] = numbers
+                rows.numbers[:, self._slots[index]] = numbers
                 rows.codes[:, index] = np.where(np.isnan(numbers), MISSING, 0)
             else:
                 rows.codes[:, index] = column.encode(values, label)
@@ -233,7 +238,7 @@ class Encoding:
     def decode(self, rows: Rows) -> Any:
         """Return the table that rows stand for: an Arrow table if there are names, or an array."""
         columns = [
-            rows.numbers[:, self.numeric.index(index)]
+            rows.numbers[:, self._slots[index]]
             if isinstance(column, Numeric)
             else column.decode(rows.codes[:, index])
             for index, column in enumerate(self.columns)
@@ -305,10 +310,10 @@ def _positions(table: Table, columns: Sequence[str | int], option: str) -> set[i
     if isinstance(columns, str) or not hasattr(columns, "__iter__"):
         msg = f"{option} must be a list of columns, got {columns!r}"
         raise InputError(msg)
-    found = set()
+    found, position = set(), {name: index for index, name in enumerate(table.names or ())}
     for column in columns:
-        if isinstance(column, str) and table.names and column in table.names:
-            found.add(table.names.index(column))
+        if isinstance(column, str) and column in position:
+            found.add(position[column])
         elif isinstance(column, Integral) and 0 <= column < table.width:
             found.add(int(column))
         else:

@@ -8,6 +8,7 @@ numpy columns.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -82,7 +83,13 @@ class Table:
         if isinstance(self.source, np.ndarray):
             return self.source[:, index]
         position = index if self.order is None else self.order[index]
-        return _as_column(self.source[:, position], self.label(index))
+        return _as_column(self._series[position], self.label(index))
+
+    @cached_property
+    def _series(self) -> list[nw.Series[Any]]:
+        """All columns of a frame: to ask for one takes as long as there are columns."""
+        assert isinstance(self.source, nw.DataFrame)  # noqa: S101 (whoever asks has looked)
+        return list(self.source.iter_columns())
 
     def select(self, names: Sequence[str]) -> Table:
         """Return the columns of these names, in this order; others are ignored.
@@ -93,14 +100,14 @@ class Table:
             If a column is missing; the message names it.
         """
         have = self.names or ()
-        missing = [name for name in names if name not in have]
+        position = {name: index for index, name in enumerate(have)}
+        missing = [name for name in names if name not in position]
         if missing:
             msg = (
                 f"the table lacks {_list(missing)}, which the model was fitted with; "
                 f"it has {_list(have)}"
             )
             raise InputError(msg)
-        position = {name: index for index, name in enumerate(have)}
         return Table(self.source, tuple(names), tuple(position[name] for name in names))
 
     def slice(self, rows: slice) -> Table:
@@ -133,9 +140,11 @@ def count_rows(given: Any) -> int:
     """Return how many rows a frame or array has."""
     if not hasattr(given, "shape") and hasattr(given, "__array__"):
         given = np.asarray(given)
-    if getattr(given, "shape", ()):
-        return int(given.shape[0])
-    if not hasattr(given, "__len__") or isinstance(given, str):
+    shape = getattr(given, "shape", None)
+    if isinstance(shape, tuple) and shape:
+        return int(shape[0])
+    # Types and arrays without axes have a length only by name.
+    if isinstance(given, (str, type)) or not hasattr(given, "__len__") or shape == ():
         msg = f"X must be a table or an array, got {type(given).__name__}"
         raise InputError(msg)
     return len(given)

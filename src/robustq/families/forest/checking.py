@@ -158,6 +158,8 @@ def _check_normals(forest: Forest) -> None:
     mean, sd, low, high, height = normals.T
     with np.errstate(invalid="ignore"):
         fine = (np.abs(mean) <= LARGEST) & (sd > 0.0) & (sd <= LARGEST) & (low < high)
+        for end in (low, high):
+            fine &= (np.abs(end) <= LARGEST) | np.isinf(end)
     if not np.all(fine):
         refuse("a leaf has a normal density without a mean, a standard deviation or room")
     measured = np.array(normals)
