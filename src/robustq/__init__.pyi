@@ -5,6 +5,7 @@ from .exceptions import (
     FileError,
     InputError,
     NoGuaranteeWarning,
+    OtherPredictionWarning,
     RobustqError,
     TableWarning,
     UnknownNameError,
@@ -13,7 +14,13 @@ from .exceptions import (
 )
 from .families.files import load
 from .families.forest.classifier import GenerativeForestClassifier, GenerativeTreeClassifier
-from .families.functions import assess, credal_predict, is_robust, robustness
+from .families.functions import (
+    assess,
+    credal_predict,
+    is_robust,
+    posterior_robustness,
+    robustness,
+)
 from .families.naive_bayes import NaiveBayesClassifier
 from .io.reading import read
 from .selection.selective import SelectiveClassifier
@@ -27,6 +34,7 @@ __all__ = [
     "InputError",
     "NaiveBayesClassifier",
     "NoGuaranteeWarning",
+    "OtherPredictionWarning",
     "RobustqError",
     "SelectiveClassifier",
     "TableWarning",
@@ -40,6 +48,7 @@ __all__ = [
     "is_robust",
     "load",
     "perturbations",
+    "posterior_robustness",
     "read",
     "rejection",
     "robustness",

@@ -11,8 +11,8 @@
     ├── FileError (OSError)             a file cannot be had, read or written
     └── UnsupportedError (ValueError)   an object cannot do what is asked of it
 
-Beside them stand ``UnknownValueWarning``, ``TableWarning`` and ``NoGuaranteeWarning``, and
-scikit-learn's ``NotFittedError`` has a twin that is a ``RobustqError`` too.
+Beside them stand ``UnknownValueWarning``, ``TableWarning``, ``NoGuaranteeWarning`` and
+``OtherPredictionWarning``, and scikit-learn's ``NotFittedError`` has a twin that is a ``RobustqError`` too.
 """
 
 import sys
@@ -25,6 +25,7 @@ __all__ = [
     "FileError",
     "InputError",
     "NoGuaranteeWarning",
+    "OtherPredictionWarning",
     "ParameterError",
     "PositionError",
     "RobustqError",
@@ -84,6 +85,20 @@ class UnknownNameError(InputError):
 
 class NoGuaranteeWarning(UserWarning):
     """No threshold can give the guarantee that was asked for."""
+
+
+class OtherPredictionWarning(UserWarning):
+    """A classifier predicts other classes than those it holds for the most probable.
+
+    Attributes
+    ----------
+    count : int
+        In how many rows.
+    """
+
+    def __init__(self, message: str = "", count: int = 0) -> None:
+        super().__init__(message)
+        self.count = count
 
 
 class TableWarning(UserWarning):

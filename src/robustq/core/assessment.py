@@ -13,13 +13,15 @@ from robustq.tables.display import as_html, as_text, show_value
 from robustq.tables.frames import as_arrow, as_pandas, as_polars
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     import pandas as pd
     import polars as pl
     import pyarrow as pa
 
     from robustq.arrays import Floats, Indices
+
+    from .quantified import Quantified
 
 __all__ = ["Assessment"]
 
@@ -72,6 +74,32 @@ class Assessment:
     tipping_class: dict[str, np.ndarray[Any, Any]]
     index: Any = None
     unknown: dict[str, int] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls, found: Quantified, names: Sequence[str], classes: np.ndarray[Any, Any], **more: Any
+    ) -> Assessment:
+        """Return what was found in neighbourhoods of these names, with labels.
+
+        Parameters
+        ----------
+        found : Quantified
+        names : sequence of str
+        classes : ndarray
+        more : Any
+            `index` and `unknown`.
+        """
+        return cls(
+            prediction=classes[found.prediction],
+            probability=found.probability,
+            runner_up=_labels_or_none(classes, found.runner_up),
+            robustness=dict(zip(names, found.robustness, strict=True)),
+            tipping_class={
+                name: _labels_or_none(classes, tipping)
+                for name, tipping in zip(names, found.tipping, strict=True)
+            },
+            **more,
+        )
 
     def __post_init__(self) -> None:
         if self.index is None:
@@ -207,3 +235,12 @@ class Assessment:
 
     def _repr_html_(self) -> str:
         return as_html(self._title, self._cells(counted=True), self._more)
+
+
+def _labels_or_none(
+    classes: np.ndarray[Any, Any], positions: Indices
+) -> np.ndarray[Any, Any]:
+    if len(positions) and positions.min() >= 0:
+        return classes[positions]
+    labels = np.append(classes.astype(object), [None])
+    return labels[positions]

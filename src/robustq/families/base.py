@@ -253,18 +253,8 @@ class GenerativeClassifier(Scoring, ClassifierMixin, BaseEstimator, ABC):
         found, unknown = self._quantify(table, neighbourhoods)
         self._report_unknown(table, unknown)
         names = [neighbourhood.name for neighbourhood in neighbourhoods]
-        return Assessment(
-            prediction=self.classes_[found.prediction],
-            probability=found.probability,
-            runner_up=self._labels_or_none(found.runner_up),
-            robustness=dict(zip(names, found.robustness, strict=True)),
-            tipping_class={
-                name: self._labels_or_none(tipping)
-                for name, tipping in zip(names, found.tipping, strict=True)
-            },
-            index=index_of(X),
-            unknown=_name_counts(table, unknown),
-        )
+        more = {"index": index_of(X), "unknown": _name_counts(table, unknown)}
+        return Assessment.of(found, names, self.classes_, **more)
 
     def quantify(self, X: Any, neighbourhoods: Sequence[Neighbourhood]) -> Quantified:
         """Return what `assess` tells, with the positions of classes instead of labels.
@@ -539,12 +529,6 @@ class GenerativeClassifier(Scoring, ClassifierMixin, BaseEstimator, ABC):
             return
         msg = shorten(make_visible(describe_unknown(found)))
         warn_caller(UnknownValueWarning(msg, found))
-
-    def _labels_or_none(self, positions: Indices) -> np.ndarray[Any, Any]:
-        if len(positions) and positions.min() >= 0:
-            return self.classes_[positions]
-        labels = np.append(self.classes_.astype(object), [None])
-        return labels[positions]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -1,4 +1,4 @@
-"""The questions as functions, for a classifier or for a pipeline that ends in one."""
+"""The questions as functions, for any fitted classifier."""
 
 from __future__ import annotations
 
@@ -7,14 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 from sklearn.exceptions import NotFittedError as SklearnNotFittedError
 
-from robustq.core.neighbourhoods import DEFAULT_PERTURBATIONS
+from robustq.core.neighbourhoods import DEFAULT_PERTURBATIONS, read
 from robustq.exceptions import UnsupportedError
 from robustq.tables.frames import index_of
 
 from .base import GenerativeClassifier, NotFittedError
+from .others import OtherClassifier, judge_posterior
+from .probabilities import check_probabilities
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from numpy.typing import ArrayLike
 
@@ -22,7 +24,16 @@ if TYPE_CHECKING:
     from robustq.core.assessment import Assessment
     from robustq.core.neighbourhoods import PerturbationLike
 
-__all__ = ["assess", "credal_predict", "is_robust", "robustness"]
+    Subject = GenerativeClassifier | OtherClassifier
+
+__all__ = [
+    "assess",
+    "credal_predict",
+    "find_subject",
+    "is_robust",
+    "posterior_robustness",
+    "robustness",
+]
 
 
 def robustness(
@@ -37,20 +48,23 @@ def robustness(
 
     Parameters
     ----------
-    model : GenerativeClassifier or Pipeline
-        Fitted; of a pipeline, the last step must be a robustq classifier.
+    model : estimator
+        A fitted classifier: one of robustq's, also within pipelines and searches; or any other with
+        `predict_proba`, whose posterior is perturbed. What is judged is the most probable class; a
+        warning counts the rows where `predict` says another.
     X : frame or array of shape (rows, features)
     perturbation : str or Perturbation
     parts, sizes : optional
-        See `GenerativeClassifier.robustness`.
+        See `GenerativeClassifier.robustness`. Of scikit-learn's forests and trees "all" are the
+        weights of the trees ("root") and the class distributions of leaves ("leaf_classes").
 
     Returns
     -------
     ndarray of shape (rows,)
         See `GenerativeClassifier.robustness`.
     """
-    classifier, table = _unpack(model, X)
-    return classifier.robustness(table, perturbation, parts=parts, sizes=sizes)
+    subject, transform = find_subject(model)
+    return subject.robustness(transform(X), perturbation, parts=parts, sizes=sizes)
 
 
 def assess(
@@ -65,7 +79,8 @@ def assess(
 
     Parameters
     ----------
-    model : GenerativeClassifier or Pipeline
+    model : estimator
+        As in `robustness`.
     X : frame or array of shape (rows, features)
     perturbations : sequence of str or Perturbation
     parts, sizes : optional
@@ -75,8 +90,8 @@ def assess(
     -------
     Assessment
     """
-    classifier, table = _unpack(model, X)
-    assessment = classifier.assess(table, perturbations, parts=parts, sizes=sizes)
+    subject, transform = find_subject(model)
+    assessment = subject.assess(transform(X), perturbations, parts=parts, sizes=sizes)
     # The steps of a pipeline may have lost it.
     index = index_of(X)
     return assessment if index is None else replace(assessment, index=index)
@@ -95,7 +110,8 @@ def is_robust(
 
     Parameters
     ----------
-    model : GenerativeClassifier or Pipeline
+    model : estimator
+        As in `robustness`.
     X : frame or array of shape (rows, features)
     perturbation : str or Perturbation
     delta : float or array_like of shape (rows,)
@@ -106,8 +122,8 @@ def is_robust(
     -------
     ndarray of bool, of shape (rows,)
     """
-    classifier, table = _unpack(model, X)
-    return classifier.is_robust(table, perturbation, delta, parts=parts, sizes=sizes)
+    subject, transform = find_subject(model)
+    return subject.is_robust(transform(X), perturbation, delta, parts=parts, sizes=sizes)
 
 
 def credal_predict(
@@ -123,7 +139,8 @@ def credal_predict(
 
     Parameters
     ----------
-    model : GenerativeClassifier or Pipeline
+    model : estimator
+        As in `robustness`.
     X : frame or array of shape (rows, features)
     perturbation : str or Perturbation
     delta : float or array_like of shape (rows,)
@@ -134,8 +151,89 @@ def credal_predict(
     -------
     ndarray of bool, of shape (rows, classes)
     """
-    classifier, table = _unpack(model, X)
-    return classifier.credal_predict(table, perturbation, delta, parts=parts, sizes=sizes)
+    subject, transform = find_subject(model)
+    return subject.credal_predict(transform(X), perturbation, delta, parts=parts, sizes=sizes)
+
+
+def posterior_robustness(proba: Any, perturbation: PerturbationLike = "tv") -> Floats:
+    """Return how large a perturbation of a posterior makes another class the most probable.
+
+    Parameters
+    ----------
+    proba : array_like of shape (rows, classes)
+        p(c | f), of any model; rows sum to 1.
+    perturbation : str or Perturbation
+
+    Returns
+    -------
+    ndarray of shape (rows,)
+        0 for a tie, infinite where no size flips it.
+
+    Examples
+    --------
+    >>> posterior_robustness([[0.7, 0.2, 0.1], [0.4, 0.4, 0.2]], "tv").round(3).tolist()
+    [0.25, 0.0]
+    """
+    neighbourhood = read(perturbation)
+    if neighbourhood.parts not in (None, "posterior", "all") or neighbourhood.sizes == "rows":
+        msg = (
+            f"{neighbourhood.name}: a posterior is one mass function as a whole, with no rows "
+            f"behind it: take {neighbourhood.ball.name!r}"
+        )
+        raise UnsupportedError(msg)
+    return judge_posterior(check_probabilities(proba), neighbourhood)
+
+
+# From a fitted estimator to what can be asked
+
+
+def find_subject(model: Any) -> tuple[Subject, Callable[[Any], Any]]:
+    """Return who is to be asked about a model, and what makes a table ready for them.
+
+    That is one of our classifiers, also within pipelines and searches; or else somebody else's,
+    which is judged by what it predicts itself.
+    """
+    steps, inside = _look_inside(model)
+
+    def transform(X: Any) -> Any:
+        for step in steps:
+            X = _transform(step, X)
+        return X
+
+    if isinstance(inside, GenerativeClassifier):
+        return inside, transform
+    if not hasattr(model, "predict_proba"):
+        _explain_search(model)
+    return OtherClassifier(model, inside, transform), lambda X: X
+
+
+def _look_inside(model: Any) -> tuple[list[Any], Any]:
+    """Return what transforms tables, and the classifier at the end of pipelines and searches."""
+    from sklearn.frozen import FrozenEstimator  # noqa: PLC0415 (slow imports, needed here only)
+    from sklearn.model_selection._search import BaseSearchCV  # noqa: PLC0415
+    from sklearn.pipeline import Pipeline  # noqa: PLC0415
+
+    steps = []
+    while True:
+        if isinstance(model, Pipeline):
+            steps += [model[:-1]] if len(model.steps) > 1 else []
+            model = model[-1]
+        elif isinstance(model, FrozenEstimator):
+            # A fitted one that copies leave alone.
+            model = model.estimator
+        elif isinstance(model, BaseSearchCV) and hasattr(model, "best_estimator_"):
+            model = model.best_estimator_
+        else:
+            return steps, model
+
+
+def _explain_search(model: Any) -> None:
+    if hasattr(model, "cv_results_"):
+        msg = f"{type(model).__name__} was fitted with refit=False: there is no model to judge"
+        raise UnsupportedError(msg)
+    if hasattr(model, "param_grid") or hasattr(model, "param_distributions"):
+        msg = f"this {type(model).__name__} is not fitted yet: call its fit first"
+        raise NotFittedError(msg)
 
 
 def _transform(pipeline: Any, X: Any) -> Any:
@@ -143,24 +241,3 @@ def _transform(pipeline: Any, X: Any) -> Any:
         return pipeline.transform(X)
     except SklearnNotFittedError as error:
         raise NotFittedError(str(error)) from error
-
-
-def _unpack(model: Any, X: Any) -> tuple[GenerativeClassifier, Any]:
-    """Return the classifier at the end of a pipeline, and X as it arrives there."""
-    from sklearn.frozen import FrozenEstimator  # noqa: PLC0415 (slow imports, needed here only)
-    from sklearn.pipeline import Pipeline  # noqa: PLC0415
-
-    classifier = model
-    if isinstance(model, Pipeline):
-        if len(model.steps) > 1:
-            X = _transform(model[:-1], X)
-        classifier = model[-1]
-    # A frozen estimator is a fitted one that copies leave alone.
-    classifier = classifier.estimator if isinstance(classifier, FrozenEstimator) else classifier
-    if not isinstance(classifier, GenerativeClassifier):
-        msg = (
-            f"{type(classifier).__name__} has no robustness: robustq knows its own classifiers, "
-            "and pipelines that end in one"
-        )
-        raise UnsupportedError(msg)
-    return classifier, X

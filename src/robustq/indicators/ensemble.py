@@ -14,9 +14,9 @@ from robustq.exceptions import InputError
 from robustq.families.base import ignoring_unknown_values, require_fitted
 from robustq.families.labels import read_labels
 from robustq.families.parameters import read_random_state
+from robustq.families.probabilities import predict_probabilities
 from robustq.tables.table import count_rows, take_rows
 
-from .probabilities import predict_probabilities
 
 if TYPE_CHECKING:
     from robustq.arrays import Floats, Indices

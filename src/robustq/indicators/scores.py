@@ -13,10 +13,10 @@ from robustq.core.neighbourhoods import Neighbourhood
 from robustq.exceptions import InputError
 from robustq.families.base import ignoring_unknown_values
 from robustq.families.functions import assess
+from robustq.families.probabilities import predict_probabilities
 from robustq.perturbations import Perturbation
 
 from . import table
-from .probabilities import predict_probabilities
 from .table import Indicator
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from robustq.exceptions import InputError, NoGuaranteeWarning, warn_caller
 from robustq.families.base import NotFittedError, require_fitted
 from robustq.families.labels import Scoring, read_labels
 from robustq.families.parameters import read_random_state
+from robustq.families.probabilities import predict_probabilities
 from robustq.indicators import BootstrapEnsemble, compute, get
-from robustq.indicators.probabilities import predict_probabilities
 from robustq.tables.table import count_rows, take_rows
 
 from .gates import Gate, Promise, calibrate_gate, require_share
