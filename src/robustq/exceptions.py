@@ -12,7 +12,8 @@
     └── UnsupportedError (ValueError)   an object cannot do what is asked of it
 
 Beside them stand ``UnknownValueWarning``, ``TableWarning``, ``NoGuaranteeWarning`` and
-``OtherPredictionWarning``, and scikit-learn's ``NotFittedError`` has a twin that is a ``RobustqError`` too.
+``OtherPredictionWarning``, and scikit-learn's ``NotFittedError`` has a twin that is a
+``RobustqError`` too.
 """
 
 import sys

@@ -25,7 +25,7 @@ from .options import (
     Decimal,
     Delimiter,
     EncodingName,
-    ModelPath,
+    ModelName,
     NoHeader,
     SheetName,
     make_csv_options,
@@ -38,7 +38,7 @@ __all__ = ["evaluate", "show_areas"]
 
 
 def evaluate(
-    model: ModelPath,
+    model: ModelName,
     test: Annotated[
         str,
         typer.Argument(help="CSV or Parquet with labels; - for standard input.", metavar="TEST"),
@@ -70,20 +70,20 @@ def evaluate(
     Example: [bold]robustq evaluate model.robustq test.csv -o report.html[/bold]
     """
     start_up()
-    from robustq import load  # noqa: PLC0415 (slow to import)
-    from robustq.exceptions import InputError  # noqa: PLC0415
+    from robustq.exceptions import InputError  # noqa: PLC0415 (slow to import)
     from robustq.experiments import evaluation  # noqa: PLC0415
     from robustq.indicators.finding import find_indicator, find_neighbourhood  # noqa: PLC0415
     from robustq.io import open_sources, read_table  # noqa: PLC0415
     from robustq.report import as_json as write  # noqa: PLC0415
     from robustq.report import write_evaluation  # noqa: PLC0415
+    from robustq.scoring import find_model  # noqa: PLC0415
 
     reading = make_csv_options(delimiter, encoding, no_header, decimal, sheet)
     sources = open_sources([test], reading)
-    check_output(output, [str(model), *(source.path for source in sources)])
+    check_output(output, [model, *(source.path for source in sources)])
     check_page(output)
-    with showing_progress(f"reading {model.name}"):
-        classifier = load(model)
+    with showing_progress(f"reading {Path(model).name}"):
+        classifier = find_model(model)
     label = target or classifier.training_.get("target")
     if not label:
         msg = "the model does not tell what it predicts: give --target"
@@ -117,11 +117,17 @@ def evaluate(
 def _separate(model: Any, table: Any, target: str, where: str) -> Labelled:
     """Return features and labels as the model knows them, and which rows they are."""
     from robustq.io import adapt_table, cut_target, list_needed, separate_known  # noqa: PLC0415
+    from robustq.scoring import Guest  # noqa: PLC0415
 
     edges = model.training_.get("target_edges")
     if edges:
         table = cut_target(table, target, edges)
     data = separate_known(table, target, model.classes_, where)
+    if isinstance(model, Guest):
+        names = [
+            name for name in table.column_names if name != target or name in (model.names or ())
+        ]
+        return data._replace(X=data.X.select(list(model.list_needed(names, where))))
     names = model.encoding_.names
     others = [name for name in data.X.column_names if name != target or name in names]
     features = data.X.select(list(list_needed(model.encoding_, others, where)))

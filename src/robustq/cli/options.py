@@ -14,6 +14,7 @@ __all__ = [
     "Decimal",
     "Delimiter",
     "EncodingName",
+    "ModelName",
     "ModelPath",
     "NoHeader",
     "SheetName",
@@ -30,6 +31,13 @@ NoHeader = Annotated[bool, typer.Option("--no-header", help="The first row holds
 Decimal = Annotated[str | None, typer.Option("--decimal", help="The decimal mark: . or ,")]
 SheetName = Annotated[
     str | None, typer.Option("--sheet", help="Of an Excel file, if not the first.")
+]
+ModelName = Annotated[
+    str,
+    typer.Argument(
+        help="A model file; or module:object, a fitted classifier in code of yours, which is run.",
+        metavar="MODEL",
+    ),
 ]
 ModelPath = Annotated[Path, typer.Argument(help="A model file.", metavar="MODEL")]
 

@@ -25,7 +25,7 @@ from .options import (
     Decimal,
     Delimiter,
     EncodingName,
-    ModelPath,
+    ModelName,
     NoHeader,
     SheetName,
     make_csv_options,
@@ -45,7 +45,7 @@ BATCH_ROWS = 1 << 17  # as robustq.io, which is slow to import
 
 
 def score(
-    model: ModelPath,
+    model: ModelName,
     data: Annotated[
         list[str],
         typer.Argument(help="Files, folders or patterns; - for standard input.", metavar="DATA..."),
@@ -86,8 +86,9 @@ def score(
     Example: [bold]robustq score model.robustq new.csv -o scored.csv --keep id[/bold]
     """
     start_up()
-    from robustq import load  # noqa: PLC0415 (slow to import)
-    from robustq.core.neighbourhoods import DEFAULT_PERTURBATIONS  # noqa: PLC0415
+    from robustq.core.neighbourhoods import (  # noqa: PLC0415 (slow to import)
+        DEFAULT_PERTURBATIONS,
+    )
     from robustq.indicators.finding import find_neighbourhoods  # noqa: PLC0415
     from robustq.io import (  # noqa: PLC0415
         check_ending,
@@ -95,14 +96,14 @@ def score(
         open_writer,
         unify_types,
     )
-    from robustq.scoring import Scorer  # noqa: PLC0415
+    from robustq.scoring import Scorer, find_model  # noqa: PLC0415
 
     check_ending(output)
     reading = make_csv_options(delimiter, encoding, no_header, decimal, sheet)
     sources = open_sources(data, reading, batch_rows)
-    check_output(output, [str(model), *(source.path for source in sources)])
-    with showing_progress(f"reading {model.name}"):
-        classifier = load(model)
+    check_output(output, [model, *(source.path for source in sources)])
+    with showing_progress(f"reading {Path(model).name}"):
+        classifier = find_model(model)
     asked = find_neighbourhoods(split_list(perturbation) or DEFAULT_PERTURBATIONS)
     gate = _find_gate(classifier.training_, asked, min_robustness)
     kept = _list_kept(sources, split_list(keep), keep_all=keep_all)
@@ -205,9 +206,13 @@ def _watch(sources: list[Source], *, shown: bool) -> Iterator[Callable[[int], No
 
 def _report(console: Any, scorer: Scorer, rows: int, seconds: float, output: str) -> None:
     from robustq.families.base import describe_unknown  # noqa: PLC0415 (slow to import)
+    from robustq.families.others import describe_others  # noqa: PLC0415
 
     if scorer.unknown:
         caution(console, describe_unknown(scorer.unknown))
+    if others := getattr(scorer.model, "others", 0):
+        told = describe_others(scorer.model.estimator)
+        caution(console, f"in {others:,} of {rows:,} rows {told}")
     if scorer.gate is not None:
         share = f" ({scorer.accepted / rows:.1%})" if rows else ""
         console.print(f"{scorer.accepted:,} of {rows:,} predictions accepted{share}", markup=False)

@@ -237,9 +237,7 @@ class Assessment:
         return as_html(self._title, self._cells(counted=True), self._more)
 
 
-def _labels_or_none(
-    classes: np.ndarray[Any, Any], positions: Indices
-) -> np.ndarray[Any, Any]:
+def _labels_or_none(classes: np.ndarray[Any, Any], positions: Indices) -> np.ndarray[Any, Any]:
     if len(positions) and positions.min() >= 0:
         return classes[positions]
     labels = np.append(classes.astype(object), [None])

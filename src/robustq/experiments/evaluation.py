@@ -10,9 +10,10 @@ from robustq import rejection
 from robustq.blocks import for_each_block
 from robustq.core.neighbourhoods import read
 from robustq.families.base import describe_unknown
+from robustq.families.others import describe_others
 from robustq.families.seen_rows import find_seen
 from robustq.indicators import get
-from robustq.indicators.choices import REMARK, list_single, list_wider
+from robustq.indicators.choices import list_single, remark_on
 from robustq.indicators.scores import examine
 from robustq.rejection.averages import GRID
 from robustq.rejection.bands import confidence_band
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from robustq.core.assessment import Assessment
     from robustq.core.neighbourhoods import PerturbationLike
     from robustq.families.base import GenerativeClassifier
+    from robustq.scoring import Guest
 
 __all__ = ["evaluate"]
 
@@ -37,7 +39,7 @@ MOST_BAND_ROWS = 20_000
 
 
 def evaluate(
-    model: GenerativeClassifier,
+    model: GenerativeClassifier | Guest,
     X: pa.Table,
     y: np.ndarray[Any, Any],
     *,
@@ -50,7 +52,7 @@ def evaluate(
 
     Parameters
     ----------
-    model : GenerativeClassifier
+    model : GenerativeClassifier or Guest
     X : pyarrow.Table
     y : ndarray of shape (rows,)
         Labels of the model's types.
@@ -72,7 +74,7 @@ def evaluate(
     robustness = seen.assessment.robustness[told.name]
     return {
         "title": title,
-        "kind": type(model).__name__,
+        "kind": getattr(model, "kind", type(model).__name__),
         "training": {k: v for k, v in getattr(model, "training_", {}).items() if k != "sketch"},
         "rows": len(y),
         **_describe_classes(y, correct),
@@ -80,7 +82,7 @@ def evaluate(
         "left_out": [name for name in known if name not in chosen] if names is None else [],
         "unknown": seen.assessment.unknown,
         "cautions": _list_cautions(model, X, y, seen.assessment.unknown),
-        "remarks": [REMARK] if set(list_wider(model)) & set(seen.scores) else [],
+        "remarks": remark_on(model, seen.scores),
         "ball": told.name,
         "robustness": {
             "right": _describe_spread(robustness[correct]),
@@ -92,10 +94,12 @@ def evaluate(
 
 
 def _list_cautions(
-    model: GenerativeClassifier, X: pa.Table, y: np.ndarray[Any, Any], unknown: dict[str, int]
+    model: Any, X: pa.Table, y: np.ndarray[Any, Any], unknown: dict[str, int]
 ) -> list[str]:
     """Return, in words, what makes the figures less than they seem."""
     cautions = [describe_unknown(unknown)] if unknown else []
+    if others := getattr(model, "others", 0):
+        cautions.append(f"in {others:,} of {len(y):,} rows {describe_others(model.estimator)}")
     seen = find_seen(model, X, y, getattr(model, "training_", {}).get("sketch"))
     if seen is not None and seen.found:
         rows = f"{seen.found:,} of {seen.looked_at:,} rows"

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from robustq.core.assessment import Assessment
     from robustq.core.neighbourhoods import PerturbationLike
 
-    Subject = GenerativeClassifier | OtherClassifier
-
 __all__ = [
     "assess",
     "credal_predict",
@@ -187,7 +185,9 @@ def posterior_robustness(proba: Any, perturbation: PerturbationLike = "tv") -> F
 # From a fitted estimator to what can be asked
 
 
-def find_subject(model: Any) -> tuple[Subject, Callable[[Any], Any]]:
+def find_subject(
+    model: Any,
+) -> tuple[GenerativeClassifier | OtherClassifier, Callable[[Any], Any]]:
     """Return who is to be asked about a model, and what makes a table ready for them.
 
     That is one of our classifiers, also within pipelines and searches; or else somebody else's,

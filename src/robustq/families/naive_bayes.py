@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
@@ -38,6 +38,7 @@ from .parameters import (
     read_random_state,
     require,
 )
+from .sklearn_bayes import describe
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -328,6 +329,33 @@ class NaiveBayesClassifier(GenerativeClassifier):
         self.numeric = numeric
         self.n_jobs = n_jobs
         self.random_state = random_state
+
+    @classmethod
+    def from_sklearn(cls, estimator: Any) -> Self:
+        """Return a fitted CategoricalNB or BernoulliNB of scikit-learn as it is.
+
+        The probabilities are the same, and so are predictions; the rows behind them are kept, so
+        that `sizes="rows"` works. More rows cannot be learned from.
+
+        Parameters
+        ----------
+        estimator : CategoricalNB or BernoulliNB
+            Fitted. Categories are the whole numbers it was fitted on; numbers that BernoulliNB
+            cuts into two are cut so here.
+
+        Examples
+        --------
+        >>> from sklearn.naive_bayes import CategoricalNB
+        >>> X, y = [[0, 1], [1, 0], [0, 2], [1, 1]], ["out", "in", "out", "in"]
+        >>> model = NaiveBayesClassifier.from_sklearn(CategoricalNB().fit(X, y))
+        >>> model.robustness([[0, 2]], "tv").round(3).tolist()
+        [0.114]
+        """
+        classifier = cls.from_dict(describe(estimator))
+        classifier.classes_ = np.asarray(estimator.classes_)
+        if np.ndim(estimator.alpha) == 0:
+            classifier.smoothing = classifier.smoothing_ = float(estimator.alpha)
+        return classifier
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> NaiveBayesClassifier:
         """Learn from rows and their labels.

@@ -39,9 +39,9 @@ if TYPE_CHECKING:
     from robustq.arrays import Bools, Floats
     from robustq.core.neighbourhoods import Bound
 
-    Work = Callable[[ClassLeaves, Rows, slice], None]
+    Work = Callable[[Any, Rows, slice], None]
 
-__all__ = ["OtherClassifier", "judge_posterior"]
+__all__ = ["OtherClassifier", "describe_others", "judge_posterior"]
 
 BLOCK_ROWS = 1 << 11
 TREE_ROWS = 1 << 15  # how many rows go through the trees of a forest at a time
@@ -119,21 +119,34 @@ class OtherClassifier:
         given = bound.check_sizes(delta, count_rows(X))
         out = np.empty((len(given), len(self.classes_)), dtype=bool)
 
-        def work(model: ClassLeaves, rows: Rows, at: slice) -> None:
+        def work(model: Any, rows: Rows, at: slice) -> None:
             out[at] = engine.find_maximal(model, rows, bound, given[at])
 
-        self._for_each_block(X, work, of_trees=of_trees)
+        self._warn(self._for_each_block(X, work, of_trees=of_trees), len(given))
         return out
 
     def quantify(self, X: Any, neighbourhoods: Sequence[Neighbourhood]) -> Quantified:
         """Return what `assess` tells, with the positions of classes instead of labels."""
+        found, others = self.quantify_and_count(X, neighbourhoods)
+        self._warn(others, len(found.prediction))
+        return found
+
+    def quantify_and_count(
+        self, X: Any, neighbourhoods: Sequence[Neighbourhood]
+    ) -> tuple[Quantified, int]:
+        """Return what `quantify` does, and in how many rows `predict` says another class."""
         questions = [self._bind(one) for one in read_all(neighbourhoods)]
-        found = Quantified.empty(len(questions), count_rows(X))
+        found, others = Quantified.empty(len(questions), count_rows(X)), 0
         for of_trees in sorted({of_trees for _, of_trees in questions} or {False}):
             which = [i for i, question in enumerate(questions) if question.of_trees == of_trees]
             work = partial(_put, found, which, [questions[i].bound for i in which])
-            self._for_each_block(X, work, of_trees=of_trees)
-        return found
+            others = max(others, self._for_each_block(X, work, of_trees=of_trees))
+        return found, others
+
+    def _warn(self, others: int, rows: int) -> None:
+        if others:
+            msg = f"in {others:,} of {rows:,} rows {describe_others(self.estimator)}"
+            warn_caller(OtherPredictionWarning(msg, others))
 
     # What can be asked
 
@@ -178,41 +191,39 @@ class OtherClassifier:
 
     # From tables to leaves
 
-    def _for_each_block(self, X: Any, work: Work, *, of_trees: bool) -> None:
-        """Call `work` with leaves, rows that name them, and which rows of X these are."""
+    def _for_each_block(self, X: Any, work: Work, *, of_trees: bool) -> int:
+        """Call `work` with leaves, rows that name them, and which rows of X these are.
+
+        Return in how many rows `predict` says another class than the most probable one.
+        """
         rows = count_rows(X)
         if not of_trees:
-            _for_each_posterior(self.predict_proba(X), work)
-            return
+            probs = self._predict(X, rows)
+            _for_each_posterior(probs, work)
+            return self._count_others(X, probs)
         for start in range(0, rows, TREE_ROWS):
             every = np.arange(start, min(start + TREE_ROWS, rows))
             leaves = self._fall(X if len(every) == rows else take_rows(X, every))
             _for_each_part(self._votes, leaves, start, work)
+        return 0
 
-    def predict_proba(self, X: Any) -> Floats:
-        """Return the posterior, checked; count in a warning where `predict` does not follow it."""
+    def _predict(self, X: Any, rows: int) -> Floats:
         probs = predict_probabilities(self.estimator, X)
-        if probs.shape != (count_rows(X), len(self.classes_)):
+        if probs.shape != (rows, len(self.classes_)):
             msg = (
                 f"{type(self.estimator).__name__}.predict_proba gave the shape {probs.shape} for "
-                f"{count_rows(X)} rows and {len(self.classes_)} classes"
+                f"{rows} rows and {len(self.classes_)} classes"
             )
             raise InputError(msg)
-        # A forest's prediction is its most probable class, by definition.
-        if hasattr(self.estimator, "predict") and not self._is_forest:
-            self._compare(probs, np.asarray(self.estimator.predict(X)))
         return probs
 
-    def _compare(self, probs: Floats, labels: np.ndarray[Any, Any]) -> None:
-        labels = labels.reshape(len(probs), -1)[:, :1]
+    def _count_others(self, X: Any, probs: Floats) -> int:
+        # A forest's prediction is its most probable class, by definition.
+        if self._is_forest or not hasattr(self.estimator, "predict"):
+            return 0
+        labels = np.asarray(self.estimator.predict(X)).reshape(len(probs), -1)[:, :1]
         own = np.where(labels == self.classes_, probs, -1.0).max(axis=1)
-        count = int(np.count_nonzero(own < probs.max(axis=1)))
-        if count:
-            msg = (
-                f"in {count:,} of {len(probs):,} rows {type(self.estimator).__name__}.predict says "
-                "another class than the most probable one: what is judged is the most probable one"
-            )
-            warn_caller(OtherPredictionWarning(msg, count))
+        return int(np.count_nonzero(own < probs.max(axis=1)))
 
     # Forests that vote
 
@@ -227,7 +238,7 @@ class OtherClassifier:
         return [tree.tree_ for tree in getattr(self.inside, "estimators_", [self.inside])]
 
     @cached_property
-    def _votes(self) -> Votes:
+    def _votes(self) -> Any:
         values = np.concatenate([tree.value[:, 0, :] for tree in self._trees]).astype(np.float64)
         sums = values.sum(axis=1, keepdims=True)
         # Counts in scikit-learn's older trees, shares in newer ones.
@@ -244,6 +255,14 @@ class OtherClassifier:
             raise InputError(msg) from error
         first = np.cumsum([0, *(tree.node_count for tree in self._trees[:-1])])
         return Rows((leaves + first).astype(np.int32), np.empty((len(leaves), 0)))
+
+
+def describe_others(estimator: Any) -> str:
+    """Return in words what it means that `predict` does not follow the probabilities."""
+    return (
+        f"{type(estimator).__name__}.predict says another class than the most probable one: what "
+        "is judged is the most probable one"
+    )
 
 
 def bind_posterior(neighbourhood: Neighbourhood) -> Bound:
@@ -279,7 +298,7 @@ def _put(
     found: Quantified,
     which: list[int],
     bound: list[Bound],
-    model: ClassLeaves,
+    model: Any,
     rows: Rows,
     at: slice,
 ) -> None:

@@ -17,7 +17,6 @@ from robustq.families.parameters import read_random_state
 from robustq.families.probabilities import predict_probabilities
 from robustq.tables.table import count_rows, take_rows
 
-
 if TYPE_CHECKING:
     from robustq.arrays import Floats, Indices
 

@@ -11,7 +11,7 @@ from scipy.special import softmax
 
 from robustq.core.neighbourhoods import Neighbourhood
 from robustq.exceptions import InputError
-from robustq.families.base import ignoring_unknown_values
+from robustq.families.base import GenerativeClassifier, ignoring_unknown_values
 from robustq.families.functions import assess
 from robustq.families.probabilities import predict_probabilities
 from robustq.perturbations import Perturbation
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
     from robustq.arrays import Bools, Floats
     from robustq.core.assessment import Assessment
-    from robustq.families.base import GenerativeClassifier
 
     from .ensemble import BootstrapEnsemble
 
@@ -44,8 +43,7 @@ def compute(
     Parameters
     ----------
     model : estimator
-        A robustq classifier (also in a pipeline) for a robustness, any classifier with
-        `predict_proba` for `u_max`, `u_marg` and `u_H`.
+        Any classifier with `predict_proba`; see `robustq.robustness` for what is perturbed.
     X : frame or array of shape (rows, features)
     names : sequence of str or Perturbation
         See `names`.
@@ -97,7 +95,7 @@ class Examined:
 
 
 def examine(
-    classifier: GenerativeClassifier,
+    classifier: Any,
     X: Any,
     names: Sequence[IndicatorLike],
     ensemble: BootstrapEnsemble | None = None,
@@ -108,7 +106,7 @@ def examine(
 
     Parameters
     ----------
-    classifier : GenerativeClassifier
+    classifier : GenerativeClassifier, or another with `assess` and `predict_proba`
     X : frame or array of shape (rows, features)
     names : sequence of str or Indicator
     ensemble : BootstrapEnsemble, optional
@@ -120,13 +118,21 @@ def examine(
     asked = {n.name: n for n in (*_neighbourhoods(wanted), *more)}
     with ignoring_unknown_values():
         assessment = classifier.assess(X, list(asked.values()))
-        joint = classifier.predict_joint_log_proba(X)
-    possible = joint.max(axis=1) > -np.inf
-    # Where p(f) = 0 all classes are equally likely.
-    probs = softmax(np.where(possible[:, None], joint, 0.0), axis=1)
+        probs, possible = _look(classifier, X)
     values = _read_off(wanted, assessment.robustness, probs, ensemble, X)
     scores = {indicator.name: indicator.as_trust(values[indicator.name]) for indicator in wanted}
     return Examined(assessment, possible, values, scores)
+
+
+def _look(classifier: Any, X: Any) -> tuple[Floats, Bools]:
+    """Return p(c | f), and which rows are possible."""
+    if not isinstance(classifier, GenerativeClassifier):
+        probs = predict_probabilities(classifier, X)
+        return probs, np.ones(len(probs), dtype=bool)
+    joint = classifier.predict_joint_log_proba(X)
+    possible = joint.max(axis=1) > -np.inf
+    # Where p(f) = 0 all classes are equally likely.
+    return softmax(np.where(possible[:, None], joint, 0.0), axis=1), possible
 
 
 def _measure(

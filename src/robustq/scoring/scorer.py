@@ -13,6 +13,8 @@ from robustq.core.quantified import Quantified
 from robustq.exceptions import InputError
 from robustq.io import adapt_table, list_needed, require_columns
 
+from .guests import Guest
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -26,13 +28,33 @@ __all__ = ["Scorer", "number_rows"]
 ROW = "row"
 
 
+@dataclass(frozen=True, eq=False)
+class _Ours:
+    """A classifier of ours, asked about tables of files as a `Guest` is."""
+
+    classifier: GenerativeClassifier
+
+    def check(self, neighbourhood: Neighbourhood) -> None:
+        neighbourhood.bind(self.classifier.model_, self.classifier.encoding_.names)
+
+    def list_needed(self, names: Sequence[str], where: str) -> tuple[str, ...]:
+        return list_needed(self.classifier.encoding_, names, where)
+
+    def quantify(
+        self, table: pa.Table, neighbourhoods: Sequence[Neighbourhood]
+    ) -> tuple[Quantified, dict[str, int]]:
+        strict = self.classifier.handle_unknown == "error"
+        rows = adapt_table(table, self.classifier.encoding_, strict=strict)
+        return self.classifier.count_and_quantify(rows, neighbourhoods)
+
+
 @dataclass(eq=False)
 class Scorer:
     """Turns batches of rows into batches of results.
 
     Attributes
     ----------
-    model : GenerativeClassifier
+    model : GenerativeClassifier or Guest
     neighbourhoods : sequence of Neighbourhood
     keep : sequence of str, or None
         The columns of the rows that go into the results; None keeps all.
@@ -51,7 +73,7 @@ class Scorer:
         If the model cannot be perturbed so; the message says why.
     """
 
-    model: GenerativeClassifier
+    model: GenerativeClassifier | Guest
     neighbourhoods: Sequence[Neighbourhood]
     keep: Sequence[str] | None = ()
     gate: Gate | None = None
@@ -61,8 +83,10 @@ class Scorer:
 
     def __post_init__(self) -> None:
         # What the model cannot answer is refused before anything is read.
+        self._asked: Guest | _Ours
+        self._asked = self.model if isinstance(self.model, Guest) else _Ours(self.model)
         for neighbourhood in self.neighbourhoods:
-            neighbourhood.bind(self.model.model_, self.model.encoding_.names)
+            self._asked.check(neighbourhood)
 
     def choose(self, names: tuple[str, ...], where: str) -> list[str]:
         """Return the columns to read, of those that a file has.
@@ -73,7 +97,7 @@ class Scorer:
             If one that is needed is not there, or kept ones would hide results.
         """
         kept = names if self.keep is None else tuple(self.keep)
-        needed = list_needed(self.model.encoding_, names, where)
+        needed = self._asked.list_needed(names, where)
         require_columns(kept, names, where, "which is to be kept")
         clash = sorted(set(kept) & set(self.result_names))
         if clash:
@@ -110,9 +134,7 @@ class Scorer:
     def _quantify(self, table: pa.Table) -> tuple[Quantified, dict[str, int]]:
         if not table.num_rows:
             return Quantified.empty(len(self.neighbourhoods), 0), {}
-        strict = self.model.handle_unknown == "error"
-        rows = adapt_table(table, self.model.encoding_, strict=strict)
-        return self.model.count_and_quantify(rows, self.neighbourhoods)
+        return self._asked.quantify(table, self.neighbourhoods)
 
     def _describe(self, found: Quantified) -> dict[str, Any]:
         columns: dict[str, Any] = {
