@@ -13,16 +13,21 @@ import numpy as np
 
 from .engine import Reading
 from .evidence import CLASS, NONE, PRODUCT, SUM, Evidence, split_evidence
+from .modes import MODES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from robustq.arrays import Bools, Floats, Indices
+    from robustq.arrays import Bools, Codes, Floats, Indices
     from robustq.tables import Rows
+
+    from .neighbourhoods import Perturbed
+    from .quantified import Quantified
 
 __all__ = ["LEAF_CLASSES", "POSTERIOR", "ROOT", "ClassLeaves", "Votes"]
 
 POSTERIOR, ROOT, LEAF_CLASSES = "posterior", "root", "leaf_classes"
+KNOWN = {name: MODES[name] for name in ("epsilon", "tv", "chi2")}
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,15 +69,17 @@ class ClassLeaves:
 
     def log_joint(self, rows: Rows) -> Floats:
         """Return log p(c | f), (rows, classes)."""
+        from . import _vote_kernels  # noqa: PLC0415 (numba is imported when it is needed)
+
         total = np.zeros((len(rows), self.class_table.shape[1]))
-        for leaves in rows.codes.T:
-            total += self.class_table[leaves]
+        _vote_kernels.add(self.class_table, np.ascontiguousarray(rows.codes), total)
         with np.errstate(divide="ignore"):
             return np.log(total / self.voices)
 
     def read(self, rows: Rows) -> Reading:
-        """Return log p(c | f)."""
-        return Reading(self.log_joint(rows), [])
+        """Return log p(c | f), and the rows as voices."""
+        shape = Voices(self, np.ascontiguousarray(rows.codes))
+        return Reading(self.log_joint(rows), [(np.arange(len(rows)), shape)])
 
     def reach(
         self,
@@ -146,3 +153,39 @@ class Votes(ClassLeaves):
 
     parts = default_parts = (ROOT, LEAF_CLASSES)
     root_part = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Voices:
+    """Rows of which a kernel knows what ε-contamination, total variation and χ² do.
+
+    Attributes
+    ----------
+    model : ClassLeaves
+    leaves : ndarray of shape (rows, voices)
+    """
+
+    model: ClassLeaves
+    leaves: Codes
+
+    def fits(self, perturbed: Perturbed) -> bool:
+        """Tell whether the kernel knows a neighbourhood."""
+        known = perturbed.ball.expectation in KNOWN and not perturbed.features
+        return known and perturbed.sizes == "equal"
+
+    def solve(self, perturbed: Perturbed, found: Quantified) -> tuple[Floats, Indices]:
+        """Return the size and the tipping class of each row; NaN where rounding would show."""
+        from . import _vote_kernels  # noqa: PLC0415 (numba is imported when it is needed)
+
+        size, tipping = np.empty(len(self.leaves)), np.empty(len(self.leaves), dtype=np.int64)
+        root = self.model.root_part
+        _vote_kernels.search(
+            *(KNOWN[perturbed.ball.expectation or ""], root in perturbed.parts),
+            *(root + 1 in perturbed.parts, self.model.class_table, self.leaves),
+            *(found.prediction, found.runner_up, np.empty((4, self.model.voices)), size, tipping),
+        )
+        return size, tipping
+
+    def size_of(self, perturbed: Perturbed, x: Floats) -> Floats:  # noqa: ARG002 (it is the size)
+        """Return the sizes that belong to x: x itself."""
+        return x
