@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
@@ -42,11 +41,6 @@ def test_a_pipeline_is_seen_through():
     )
     alone = make_pipeline(NaiveBayesClassifier()).fit(FRAME, LABELS)
     np.testing.assert_array_equal(robustq.robustness(alone, FRAME), MODEL.robustness(FRAME))
-
-
-def test_other_models_have_no_robustness():
-    with pytest.raises(UnsupportedError, match="LogisticRegression has no robustness"):
-        robustq.robustness(LogisticRegression(), FRAME)
 
 
 class Half(Perturbation):

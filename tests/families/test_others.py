@@ -124,12 +124,14 @@ def test_what_is_no_posterior_is_refused(proba, message):
 
 
 @pytest.mark.parametrize("name", ["forest", "extra", "tree"])
-@pytest.mark.parametrize("ball", ["epsilon", "tv", "chi2", "kl"])
+@pytest.mark.parametrize("ball", ["epsilon", "tv", "chi2"])
 @pytest.mark.parametrize("parts", ["all", ["root"], ["leaf_classes"]])
 def test_a_forest_as_it_is_agrees_with_the_recursion_by_hand(name, ball, parts):
     model = FITTED[name]
     trees = getattr(model, "estimators_", [model])
-    leaves = np.stack([tree.predict_proba(X.to_numpy()) for tree in trees], axis=1)
+    numbers = X.to_numpy(np.float32)
+    shares = [tree.tree_.predict(numbers).reshape(len(X), -1) for tree in trees]
+    leaves = np.stack(shares, axis=1)
     found = robustq.assess(model, X, [ball], parts=parts)
     (key,) = found.robustness
     size = found.robustness[key]
@@ -192,7 +194,7 @@ def test_sizes_by_rows_count_the_records_of_leaves():
     sizes = robustq.robustness(forest, X, "tv", parts="all", sizes="rows")
     assert (sizes > 0).all()
     tree = FITTED["tree"]
-    counts = tree.tree_.weighted_n_node_samples[tree.apply(X.to_numpy())]
+    counts = tree.tree_.weighted_n_node_samples[tree.apply(X)]
     # One leaf: a share δ of its rows is δ · rows of its records.
     np.testing.assert_allclose(
         robustq.robustness(tree, X, "tv_all_rows"),
@@ -253,7 +255,7 @@ def test_a_prediction_that_is_not_the_most_probable_class_is_counted():
 
 
 def test_what_cannot_be_asked_is_explained():
-    with pytest.raises(UnsupportedError, match="LinearSVC has no predict_proba.*Calibrated"):
+    with pytest.raises(UnsupportedError, match=r"LinearSVC has no predict_proba.*Calibrated"):
         robustq.robustness(LinearSVC().fit(X, Y), X)
     with pytest.raises(RobustqError, match="not fitted"):
         robustq.robustness(RandomForestClassifier(), X, parts="all")

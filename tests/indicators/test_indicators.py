@@ -256,8 +256,8 @@ def test_a_classifier_must_be_able_to_answer():
     with pytest.raises(UnsupportedError, match="LinearSVC has no predict_proba"):
         indicators.compute(LinearSVC().fit(X, y), X, "u_max")
     with pytest.raises(UnsupportedError, match="LogisticRegression"):
-        indicators.compute(LogisticRegression().fit(X, y), X, "r_tv")
-    with pytest.raises(InputError, match="gave what are no probabilities"):
+        indicators.compute(LogisticRegression().fit(X, y), X, "r_tv_joint")
+    with pytest.raises(InputError, match="holds nan in row 0, which is no probability"):
         indicators.compute(Given([[np.nan, 1.0]]), X, "u_max")
 
 

@@ -43,7 +43,7 @@ class Indicator:
     higher : {"trusted", "doubted"}
         What a high value means.
     needs : {"robustness", "probabilities", "ensemble"}
-        A robustq classifier, any classifier's `predict_proba`, or a `BootstrapEnsemble`.
+        What can be perturbed, `predict_proba`, or a `BootstrapEnsemble`.
     neighbourhood : Neighbourhood, optional
         What is perturbed, if it is a robustness.
     formula : callable, optional

@@ -39,9 +39,9 @@ class SelectiveClassifier(Scoring, ClassifierMixin, MetaEstimatorMixin, BaseEsti
     Parameters
     ----------
     estimator : estimator
-        Any classifier with `predict_proba`, a robustq classifier for a robustness. It is copied
-        and fitted. If it is already fitted, wrap it in `sklearn.frozen.FrozenEstimator`: then
-        all data given to fit serve to calibrate, and must be new to it.
+        Any classifier with `predict_proba`. It is copied and fitted. If it is already fitted, wrap
+        it in `sklearn.frozen.FrozenEstimator`: then all data given to fit serve to calibrate, and
+        must be new to it.
     indicator : str or Perturbation, default "r_tv"
         What to trust: see `robustq.indicators.names`; "r_tv_all" and the like too.
     max_error : float, default 0.05

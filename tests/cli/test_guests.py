@@ -1,0 +1,123 @@
+"""Classifiers of one's own code where a model file goes."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import robustq
+
+from .commands import call
+
+CODE = """
+import pandas as pd
+from sklearn.compose import make_column_transformer
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import FixedThresholdClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
+
+from robustq import NaiveBayesClassifier
+
+frame = pd.read_csv("train.csv")
+X, y = frame[["colour", "size"]], frame["y"]
+coded = make_column_transformer(
+    (OneHotEncoder(handle_unknown="ignore"), ["colour"]), remainder="passthrough"
+)
+forest = make_pipeline(coded, RandomForestClassifier(9, max_depth=4, random_state=0)).fit(X, y)
+logistic = make_pipeline(coded, LogisticRegression()).fit(X, y)
+strict = FixedThresholdClassifier(logistic, threshold=0.8, pos_label="yes").fit(X, y)
+arrays = RandomForestClassifier(3, random_state=0).fit(X[["size"]].to_numpy(), y)
+ours = NaiveBayesClassifier(1.0).fit(X, y)
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Return a folder with tables and the module `guests_of_tests`."""
+    path = tmp_path_factory.mktemp("guests")
+    rng = np.random.default_rng(0)
+    for name in ("train", "test"):
+        colour, size = rng.choice(["red", "blue"], 200), rng.normal(size=200).round(3)
+        y = np.where(size + (colour == "red") + rng.normal(0, 0.7, 200) > 0.5, "yes", "no")
+        frame = pd.DataFrame({"id": range(200), "colour": colour, "size": size, "y": y})
+        frame.to_csv(path / f"{name}.csv", index=False)
+    (path / "guests_of_tests.py").write_text(CODE)
+    return path
+
+
+def score(folder, name, *options):
+    return call(
+        *("score", f"guests_of_tests:{name}", "test.csv", "-o", f"{name}.csv", "--keep", "id"),
+        *options,
+        cwd=folder,
+    )
+
+
+def test_scores_are_those_of_the_library(folder):
+    done = score(folder, "forest", "--perturbation", "tv,tv_all", "--batch-rows", 60)
+    assert done.returncode == 0, done.output
+    import guests_of_tests  # noqa: PLC0415 (the command has imported it)
+
+    test = pd.read_csv(folder / "test.csv")
+    expected = robustq.assess(guests_of_tests.forest, test[["colour", "size"]], ["tv", "tv_all"])
+    scored = pd.read_csv(folder / "forest.csv")
+    assert scored["id"].tolist() == list(range(200))
+    for name in ("tv", "tv_all"):
+        np.testing.assert_allclose(scored[f"robustness_{name}"], expected.robustness[name])
+    assert scored["prediction"].tolist() == expected.prediction.tolist()
+
+
+def test_other_predictions_are_counted_over_all_batches(folder):
+    done = score(folder, "strict", "--batch-rows", 60)
+    assert done.returncode == 0, done.output
+    import guests_of_tests as guests  # noqa: PLC0415 (the command has imported it)
+
+    X = pd.read_csv(folder / "test.csv")[["colour", "size"]]
+    differs = int((guests.strict.predict(X) != guests.logistic.predict(X)).sum())
+    assert f"In {differs} of 200 rows" in " ".join(done.stderr.split())
+
+
+def test_evaluate_takes_them_too(folder):
+    arguments = ("--target", "y", "-o", "report.html", "--json")
+    done = call("evaluate", "guests_of_tests:forest", "test.csv", *arguments, cwd=folder)
+    assert done.returncode == 0, done.output
+    told = json.loads(done.stdout)
+    assert told["kind"] == "Pipeline"
+    assert {"r_tv", "r_tv_all", "u_marg"} <= set(told["indicators"])
+    assert told["indicators"]["r_tv"]["area"] == pytest.approx(told["indicators"]["u_marg"]["area"])
+    assert "posterior" in told["remarks"][0]
+    assert (folder / "report.html").exists()
+    ours = call("evaluate", "guests_of_tests:ours", "test.csv", *arguments, cwd=folder)
+    assert json.loads(ours.stdout)["kind"] == "NaiveBayesClassifier"
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("guests_of_tests:nothing", "guests_of_tests has no 'nothing'"),
+        ("no_such_module:model", "cannot be imported"),
+        ("guests_of_tests:LogisticRegression", "is the class LogisticRegression"),
+        ("guests_of_tests:frame", "is a DataFrame"),
+        ("guests_of_tests:arrays", "has 4 columns, and RandomForestClassifier was fitted with 1"),
+        ("model.pkl", "robustq opens no pickles"),
+        ("no_such_file.robustq", "cannot be read"),
+    ],
+)
+def test_what_is_no_classifier_is_explained_and_writes_nothing(folder, name, message):
+    done = call("score", name, "test.csv", "-o", "none.csv", cwd=folder)
+    assert done.returncode == 2
+    assert message in " ".join(done.stderr.split())
+    assert not (folder / "none.csv").exists()
+
+
+def test_text_where_the_first_rows_had_numbers_is_explained(folder):
+    rows = ["colour,size", *["red,1.5"] * 70, "red,large"]
+    (folder / "mixed.csv").write_text("\n".join(rows) + "\n")
+    arguments = ("mixed.csv", "-o", "none.csv", "--batch-rows", 60)
+    done = call("score", "guests_of_tests:logistic", *arguments, cwd=folder)
+    assert done.returncode == 2
+    assert "column 'size' holds 'large', where a number is expected" in done.stderr
+    assert not (folder / "none.csv").exists()
