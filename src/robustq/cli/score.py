@@ -70,7 +70,7 @@ def score(
     ] = None,
     batch_rows: Annotated[
         int,
-        typer.Option(help="Rows to read and score at a time; fewer need less memory.", min=1),
+        typer.Option(help="How many rows at a time; fewer take less memory.", min=1, metavar="N"),
     ] = BATCH_ROWS,
     delimiter: Delimiter = None,
     encoding: EncodingName = None,

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from robustq.exceptions import InputError
 from robustq.tables.texts import NUMBER
+from robustq.texts import shorten
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -75,6 +76,11 @@ class CsvOptions:
     sheet: str | None = None
 
     def __post_init__(self) -> None:
+        for name in ("delimiter", "encoding", "decimal", "sheet"):
+            value = getattr(self, name)
+            if not isinstance(value, str | None):
+                msg = f"{name} must be text, got {shorten(repr(value), 60)}"
+                raise InputError(msg)
         if self.decimal not in {None, ".", ","}:
             msg = f"the decimal mark is a point or a comma, got {self.decimal!r}"
             raise InputError(msg)
