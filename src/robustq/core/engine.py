@@ -15,6 +15,7 @@ from robustq.tables import find_distinct
 
 from . import atoms
 from .circuits import Circuits, can_solve
+from .coupled import Coupled
 from .neighbourhoods import OnAtoms
 from .quantified import Quantified
 from .recursion import Contest, take_rows
@@ -86,7 +87,7 @@ def quantify(
     ----------
     model : Model
     rows : Rows
-    neighbourhoods : sequence of Perturbed or OnAtoms
+    neighbourhoods : sequence of Perturbed, OnAtoms or Coupled
     general : bool
         Whether to use the general path also where there is a kernel.
     """
@@ -127,7 +128,22 @@ class _Work:
             return np.full(rows, np.inf), np.full(rows, -1, dtype=np.int64)
         if isinstance(neighbourhood, OnAtoms):
             return self._solve_whole(neighbourhood)
+        if isinstance(neighbourhood, Coupled):
+            best, rival = self.found.prediction, self.found.runner_up
+            return neighbourhood.solve(self.rows, self.joint, self._gaps(), best, rival)
         return self._solve_parts(neighbourhood)
+
+    def _gaps(self) -> Floats:
+        """Return by how much the logarithm of the predicted class is ahead of the others'."""
+        every = np.arange(len(self.rows))
+        best = self.joint[every, self.found.prediction]
+        with np.errstate(invalid="ignore"):
+            gaps = best[:, None] - self.joint
+        for c in range(gaps.shape[1]):
+            with np.errstate(invalid="ignore"):
+                exact = -np.log1p(-np.exp(self.leads.log_leads(every, np.full_like(every, c)) - best))
+            gaps[:, c] = np.where(np.isnan(exact), gaps[:, c], exact)
+        return gaps
 
     # One mass function as a whole
 
@@ -238,6 +254,9 @@ class _Work:
                 pair = self.found.prediction[rows], rival[rows]
                 size = self._solve_pair(neighbourhood, logs, rows, *pair)
                 maximal[rows, rival[rows]] = size <= delta[rows]
+        elif isinstance(neighbourhood, Coupled):
+            found = neighbourhood.find_maximal(self.rows, self.joint, self._gaps(), order, delta)
+            maximal[rows] = found[rows]
         elif len(rows):
             maximal[rows] = self._find_maximal(neighbourhood, delta[rows], order[rows], rows)
         return maximal

@@ -16,7 +16,7 @@ from robustq import __version__
 from robustq.blocks import for_each_block
 from robustq.core import engine
 from robustq.core.assessment import Assessment
-from robustq.core.neighbourhoods import DEFAULT_PERTURBATIONS, read, read_all
+from robustq.core.neighbourhoods import DEFAULT_PERTURBATIONS, check_sizes, read, read_all
 from robustq.core.quantified import Quantified
 from robustq.exceptions import RobustqError, UnknownValueWarning
 from robustq.tables import UNKNOWN, Encoding, Rows, Table, find_distinct
@@ -287,7 +287,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):
         neighbourhood = read(perturbation, parts, sizes)
         table = self._arrange(X)
         (bound,) = self._bind([neighbourhood])
-        given = bound.check_sizes(delta, table.rows)
+        given = check_sizes(bound, delta, table.rows)
         found, unknown = self._quantify(table, [neighbourhood])
         self._report_unknown(table, unknown)
         return given < found.robustness[0]
@@ -318,7 +318,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):
         """
         table = self._arrange(X)
         (bound,) = self._bind([read(perturbation, parts, sizes)])
-        given = bound.check_sizes(delta, table.rows)
+        given = check_sizes(bound, delta, table.rows)
         out = np.empty((table.rows, len(self.classes_)), dtype=bool)
 
         def work(block: slice, rows: Rows) -> None:
