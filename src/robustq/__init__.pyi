@@ -1,4 +1,4 @@
-from . import datasets, indicators, perturbations, rejection
+from . import credal, datasets, indicators, perturbations, rejection
 from .core.assessment import Assessment
 from .exceptions import (
     DomainError,
@@ -12,7 +12,13 @@ from .exceptions import (
 )
 from .families.files import load
 from .families.forest.classifier import GenerativeForestClassifier, GenerativeTreeClassifier
-from .families.functions import assess, credal_predict, is_robust, robustness
+from .families.functions import (
+    assess,
+    credal_predict,
+    is_robust,
+    posterior_bounds,
+    robustness,
+)
 from .families.naive_bayes import NaiveBayesClassifier
 from .selection.selective import SelectiveClassifier
 
@@ -31,12 +37,14 @@ __all__ = [
     "UnknownValueWarning",
     "UnsupportedError",
     "assess",
+    "credal",
     "credal_predict",
     "datasets",
     "indicators",
     "is_robust",
     "load",
     "perturbations",
+    "posterior_bounds",
     "rejection",
     "robustness",
 ]

@@ -48,6 +48,10 @@ def score(
         float | None,
         typer.Option(help="Accept predictions that are so robust (first perturbation)."),
     ] = None,
+    delta: Annotated[
+        float | None,
+        typer.Option(help="Add the classes that no other beats for certain at this size."),
+    ] = None,
     delimiter: Delimiter = None,
     encoding: EncodingName = None,
     no_header: NoHeader = False,
@@ -78,7 +82,7 @@ def score(
     asked = find_neighbourhoods(split_list(perturbation) or DEFAULT_PERTURBATIONS)
     gate = _find_gate(classifier.training_, asked, min_robustness)
     kept = _list_kept(sources, split_list(keep), keep_all=keep_all)
-    scorer = Scorer(classifier, asked, kept, gate, unify_types(sources, kept or ()))
+    scorer = Scorer(classifier, asked, kept, gate, unify_types(sources, kept or ()), delta)
     start, rows = time.perf_counter(), 0
     batches = read_ahead(_read(sources, scorer))
     first = scorer.score(next(batches))

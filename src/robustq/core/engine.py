@@ -18,7 +18,7 @@ from .circuits import Circuits, can_solve
 from .coupled import Coupled
 from .neighbourhoods import OnAtoms
 from .quantified import Quantified
-from .recursion import Contest, take_rows
+from .recursion import Gamble, oppose, take_rows
 from .rivals import find_first_flips, list_rivals
 from .ties import rank_exactly
 
@@ -227,13 +227,15 @@ class _Work:
     ) -> tuple[Floats, Indices]:
         """Return robustness and tipping class for any ball, by the recursion alone."""
         prediction = self.found.prediction[rows]
-        rivals = list_rivals(prediction, self.joint.shape[1])
+        classes = self.joint.shape[1]
+        rivals = list_rivals(prediction, classes)
 
         def margin_of_each(which: Indices, delta: Floats) -> Floats:
             part = take_rows(evidence, which)
+            payoffs = [oppose(prediction[which], rival, classes) for rival in rivals[which].T]
             columns = [
-                Contest(part, self.model.locals, perturbed, prediction[which], rival).margins(delta)
-                for rival in rivals[which].T
+                Gamble(part, self.model.locals, perturbed, payoff).margins(delta)
+                for payoff in payoffs
             ]
             return np.stack(columns, axis=1)
 
@@ -290,9 +292,7 @@ class _Work:
             some = np.flatnonzero(maximal[np.arange(len(order)), behind])
             if not len(some):
                 continue
-            contest = Contest(
-                *(take_rows(evidence, some), self.model.locals, perturbed),
-                *(ahead[some], behind[some]),
-            )
+            payoff = oppose(ahead[some], behind[some], order.shape[1])
+            contest = Gamble(take_rows(evidence, some), self.model.locals, perturbed, payoff)
             maximal[some, behind[some]] = contest.margins(delta[some]) <= 0.0
         return maximal

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from robustq import rejection
+from robustq import credal, rejection
 from robustq.core.neighbourhoods import read
+from robustq.families.base import ignoring_unknown_values
 from robustq.indicators import get
 from robustq.indicators.choices import REMARK, list_single, list_wider
 from robustq.indicators.scores import examine
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
     from robustq.arrays import Bools, Floats, Indices
     from robustq.core.assessment import Assessment
-    from robustq.core.neighbourhoods import PerturbationLike
+    from robustq.core.neighbourhoods import Neighbourhood, PerturbationLike
     from robustq.families.base import GenerativeClassifier
 
 __all__ = ["evaluate"]
@@ -83,6 +84,20 @@ def evaluate(
         },
         "points": {"correct": correct, "robustness": robustness},
         "least": _list_least(X, y, seen.assessment, told.name, rows),
+        "credal": _describe_sets(model, X, y, told),
+    }
+
+
+def _describe_sets(
+    model: GenerativeClassifier, X: pa.Table, y: np.ndarray[Any, Any], told: Neighbourhood
+) -> dict[str, Any]:
+    """Return what sets of classes are worth at several sizes."""
+    some = np.arange(min(len(y), MOST_BAND_ROWS))
+    with ignoring_unknown_values():
+        found = credal.curve(model, take_rows(X, some), y[some], told)
+    return {
+        "rows": len(some),
+        **{name: column.tolist() for name, column in found.to_dict().items()},
     }
 
 

@@ -17,9 +17,12 @@ from robustq.blocks import for_each_block
 from robustq.core import engine
 from robustq.core.assessment import Assessment
 from robustq.core.neighbourhoods import DEFAULT_PERTURBATIONS, check_sizes, read, read_all
+from robustq.core.posteriors import bound_posteriors, find_undominated
 from robustq.core.quantified import Quantified
-from robustq.exceptions import RobustqError, UnknownValueWarning
+from robustq.exceptions import InputError, RobustqError, UnknownValueWarning
 from robustq.tables import UNKNOWN, Encoding, Rows, Table, find_distinct
+
+from .parameters import is_one_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -39,6 +42,7 @@ __all__ = [
 ]
 
 BLOCK_ROWS = 1 << 13
+RULES = ("maximality", "interval")
 
 
 class NotFittedError(RobustqError, SklearnNotFittedError):
@@ -300,8 +304,9 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):
         *,
         parts: str | Iterable[str] | None = None,
         sizes: str | None = None,
+        rule: str = "maximality",
     ) -> Bools:
-        """Tell which classes no other class beats for certain at size delta (maximality).
+        """Tell which classes no other class beats for certain at size delta.
 
         Parameters
         ----------
@@ -310,12 +315,19 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):
         delta : float or array_like of shape (rows,)
         parts, sizes : optional
             As in `robustness`.
+        rule : {"maximality", "interval"}
+            A class beats another if it is more probable in every model of that size; or, which
+            asks for more, if its lower probability given f is above the other's upper one (see
+            `posterior_bounds`).
 
         Returns
         -------
         ndarray of bool, of shape (rows, classes)
             In the order of `classes_`; a row with one True is a robust prediction.
         """
+        if not is_one_of(rule, *RULES):
+            msg = f"rule must be {' or '.join(map(repr, RULES))}, got {rule!r}"
+            raise InputError(msg)
         table = self._arrange(X)
         (bound,) = self._bind([read(perturbation, parts, sizes)])
         given = check_sizes(bound, delta, table.rows)
@@ -323,9 +335,50 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):
 
         def work(block: slice, rows: Rows) -> None:
             out[block] = engine.find_maximal(self.model_, rows, bound, given[block])
+            if rule == "interval":
+                found = bound_posteriors(self.model_, rows, bound, given[block])
+                # A maximal class is never dominated so; rounding must not part them.
+                out[block] |= find_undominated(*found)
 
         self._report_unknown(table, self._for_each_block(table, work))
         return out
+
+    def posterior_bounds(
+        self,
+        X: Any,
+        perturbation: PerturbationLike,
+        delta: ArrayLike,
+        *,
+        parts: str | Iterable[str] | None = None,
+        sizes: str | None = None,
+    ) -> tuple[Floats, Floats]:
+        """Return between what p(c | f) lies in all models of size delta.
+
+        Parameters
+        ----------
+        X : frame or array of shape (rows, features)
+        perturbation : str or Perturbation
+            Any but `idm`.
+        delta : float or array_like of shape (rows,)
+        parts, sizes : optional
+            As in `robustness`.
+
+        Returns
+        -------
+        lower, upper : ndarray of shape (rows, classes)
+            0 and 1 where p(f) = 0.
+        """
+        table = self._arrange(X)
+        (bound,) = self._bind([read(perturbation, parts, sizes)])
+        given = check_sizes(bound, delta, table.rows)
+        lower, upper = np.empty((2, table.rows, len(self.classes_)))
+
+        def work(block: slice, rows: Rows) -> None:
+            found = bound_posteriors(self.model_, rows, bound, given[block])
+            lower[block], upper[block] = found
+
+        self._report_unknown(table, self._for_each_block(table, work))
+        return lower, upper
 
     # Plain data and files
 

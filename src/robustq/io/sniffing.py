@@ -14,7 +14,7 @@ from robustq.exceptions import InputError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["SAMPLE", "CsvOptions", "check_names", "sniff"]
+__all__ = ["SAMPLE", "CsvOptions", "check_names", "guess_encoding", "sniff"]
 
 SAMPLE = 1 << 18
 LONGEST_CELL = 2**31 - 1  # none is too long while the delimiter is not known
@@ -82,7 +82,7 @@ def sniff(sample: bytes, options: CsvOptions, where: str) -> tuple[CsvOptions, t
         if sample.startswith(mark):
             msg = f"{where} is {kind}, not text: {remedy}"
             raise InputError(msg)
-    encoding = options.encoding or _guess_encoding(sample)
+    encoding = options.encoding or guess_encoding(sample)
     try:
         text = codecs.getincrementaldecoder(encoding)().decode(sample).lstrip("\ufeff")
     except UnicodeDecodeError as error:
@@ -90,7 +90,7 @@ def sniff(sample: bytes, options: CsvOptions, where: str) -> tuple[CsvOptions, t
         msg = f"{where} is not written in {guessed}: give its encoding (--encoding)"
         raise InputError(msg) from error
     if "\x00" in text[:1000]:
-        msg = f"{where} is no table that can be read: give a CSV or Parquet file"
+        msg = f"{where} is no table that can be read: give a CSV, ARFF or Parquet file"
         raise InputError(msg)
     if not text.strip():
         msg = f"{where} is empty: there is not even a row with the names of columns"
@@ -101,7 +101,8 @@ def sniff(sample: bytes, options: CsvOptions, where: str) -> tuple[CsvOptions, t
     return found, _name_columns(first, header=options.header, where=where)
 
 
-def _guess_encoding(sample: bytes) -> str:
+def guess_encoding(sample: bytes) -> str:
+    """Return the encoding of a file that begins like this."""
     for bom, encoding in BOMS.items():
         if sample.startswith(bom):
             return encoding
