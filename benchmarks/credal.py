@@ -55,7 +55,7 @@ def classify(X: pa.Table, y: np.ndarray, classes: np.ndarray, train, test, s: fl
         sets = model.credal_predict(X.take(test), "idm", s)
     for name in X.column_names:
         known = pc.unique(X[name].take(train).cast(pa.string()))
-        new = pc.invert(pc.is_in(X[name].take(test).cast(pa.string()), known.combine_chunks()))
+        new = pc.invert(pc.is_in(X[name].take(test).cast(pa.string()), known))
         sets[new.to_numpy()] = True
     return sets
 

@@ -10,6 +10,7 @@ from .exceptions import (
     UnknownValueWarning,
     UnsupportedError,
 )
+from .families.circuit.classifier import CircuitClassifier
 from .families.files import load
 from .families.forest.classifier import GenerativeForestClassifier, GenerativeTreeClassifier
 from .families.functions import (
@@ -24,6 +25,7 @@ from .selection.selective import SelectiveClassifier
 
 __all__ = [
     "Assessment",
+    "CircuitClassifier",
     "DomainError",
     "FileError",
     "GenerativeForestClassifier",

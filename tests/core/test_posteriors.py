@@ -146,7 +146,7 @@ def test_tiny_probabilities_keep_their_digits():
     document["rows"]["features"] *= 80
     model = NaiveBayesClassifier.from_dict(document)
     X = as_table(document, random_rows(rng, document, 3))
-    lower, upper = model.posterior_bounds(X, "epsilon", 0.001)
+    lower, upper = model.posterior_bounds(X, "epsilon", 1e-7)
     assert lower.min(axis=1).max() < 1e-20
     assert lower + upper[:, ::-1] == pytest.approx(np.ones(lower.shape), abs=1e-12)
     assert np.all(lower > 0.0)

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 __all__ = ["bound_posteriors", "find_undominated"]
 
+ODDS = Domain(1e300, closed=True)
 SMALLEST_ODDS = 1e-300
 SMALLEST_MASS = 1e-200
 
@@ -196,9 +197,11 @@ def _search(value: Value, rows: int) -> tuple[Floats, Floats]:
     def upper(which: Indices, odds: Floats) -> Floats:
         return _not_negative(value(which, np.stack([-odds / (1.0 + odds), 1.0 / (1.0 + odds)], 1)))
 
-    for_it, against = (smallest_roots(side, Domain(), rows) for side in (lower, upper))
-    least = np.where(np.isinf(for_it), 1.0, for_it / (1.0 + for_it))
-    return np.where(for_it < SMALLEST_ODDS, 0.0, least), 1.0 / (1.0 + against)
+    for_it, against = (smallest_roots(side, ODDS, rows) for side in (lower, upper))
+    # 1 − 1 / (1 + odds) would lose the digits of small ones.
+    least = for_it / (1.0 + np.where(np.isinf(for_it), 0.0, for_it))
+    least = np.where(for_it < SMALLEST_ODDS, 0.0, np.minimum(least, 1.0))
+    return least, 1.0 / (1.0 + against)
 
 
 def _not_negative(values: Floats) -> Floats:

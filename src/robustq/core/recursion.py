@@ -329,7 +329,8 @@ def expect_sized(expect: Callable[[Floats], Floats], values: Sized) -> Sized:
     for _ in range(values.mantissa.shape[1]):
         # Values above the ones that are looked at only must stay above.
         shift = np.clip(exponent - top[:, None], -2000, 500)
-        found = expect(np.ldexp(values.mantissa, shift))
+        # No subnormal numbers: somebody's formula may stumble over them.
+        found = expect(np.where(shift < FLUSHED, 0.0, np.ldexp(values.mantissa, shift)))
         below = np.where((exponent > NOTHING) & (shift < FLUSHED), exponent, NOTHING).max(axis=1)
         hidden = (np.abs(found) < HIDDEN) & (below > NOTHING)
         if not hidden.any():

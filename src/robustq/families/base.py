@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from robustq.arrays import Bools, Floats, Indices
     from robustq.core.neighbourhoods import Bound, Neighbourhood, PerturbationLike
 
+    from .circuit.classifier import CircuitClassifier
+
 __all__ = [
     "GenerativeClassifier",
     "NotFittedError",
@@ -400,6 +402,19 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):
         from .files import restore  # noqa: PLC0415 (it knows all classifiers)
 
         return restore(document, cls)
+
+    def to_circuit(self) -> CircuitClassifier:
+        """Return the model as a circuit, equal in every probability and robustness.
+
+        Raises
+        ------
+        UnsupportedError
+            If it is none: where local models would stand in several places.
+        """
+        from .circuit.classifier import as_circuit  # noqa: PLC0415 (it is such a classifier)
+
+        self._require_fitted()
+        return as_circuit(self)
 
     def save(self, path: str | Path) -> None:
         """Write the fitted model to a file, which `robustq.load` reads.

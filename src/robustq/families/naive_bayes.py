@@ -188,6 +188,23 @@ class NaiveBayes:
         lay(evidence.rows, self.feature_rows.T, np.nan, self.prior_rows, np.nan)
         return evidence
 
+    def to_circuit(self) -> dict[str, Any]:
+        """Return the same as the nodes of a circuit: a sum over the classes of products."""
+        nodes: list[dict[str, Any]] = []
+        products = []
+        for c in range(self.layout.classes):
+            first = len(nodes)
+            nodes.append({"class_probs": np.eye(self.layout.classes)[c].tolist(), "part": None})
+            for feature, rows in enumerate(self.feature_rows[:, c].tolist()):
+                probs = self.local_model(feature)[:, c].tolist()
+                told = {"part": FEATURES, "rows": write_rows(rows)}
+                nodes.append({"feature": feature, "probs": probs, **told})
+            products.append(len(nodes))
+            nodes.append({"product": list(range(first, len(nodes)))})
+        told = {"part": PRIOR, "rows": write_rows(self.prior_rows)}
+        nodes.append({"sum": products, "weights": self.class_probs.tolist(), **told})
+        return {"parts": list(PARTS), "root": len(nodes) - 1, "nodes": nodes}
+
     def __getstate__(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in self.__dataclass_fields__}
 
