@@ -80,17 +80,16 @@ def cross_validate(path: Path, runs: int, s: float) -> list[float]:
     return np.mean(found, axis=0).tolist()
 
 
-def show(name: str, published: Published, found: list[float]) -> None:
+def show(published: Published, found: list[float]) -> None:
     """Print a line: published and found, and where they are apart."""
     apart = max(abs(a - b) for a, b in zip(published.figures, found, strict=True))
-    pairs = "  ".join(
-        f"{a:6.2f} {b:6.2f}" for a, b in zip(published.figures, found, strict=True)
-    )
+    pairs = "  ".join(f"{a:6.2f} {b:6.2f}" for a, b in zip(published.figures, found, strict=True))
     print(f"{published.title[:27]:27}  {pairs}  {'' if apart <= CLOSE else f'{apart:5.1f} apart'}")
     sys.stdout.flush()
 
 
 def main() -> None:
+    """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", nargs="?", default=os.environ.get(FOLDER))
     parser.add_argument("--runs", type=int, default=10)
@@ -104,7 +103,7 @@ def main() -> None:
     print(f"{'':27}  {heads}\n{'':27}  " + "  ".join(["  publ.  found"] * len(NAMES)))
     for file, published in read_published(folder).items():
         if not given.files or file in given.files:
-            show(file, published, cross_validate(folder / file, given.runs, given.s))
+            show(published, cross_validate(folder / file, given.runs, given.s))
 
 
 if __name__ == "__main__":

@@ -413,10 +413,13 @@ def test_evaluate_writes_a_page_and_numbers(folder, tmp_path):
         *("r_epsilon_all", "r_tv_all", "u_marg", "u_max", "u_H"),
     }
     assert len(told["least"]) == 10
+    assert told["credal"]["delta"][0] == 0.0
+    assert told["credal"]["determinacy"] == sorted(told["credal"]["determinacy"], reverse=True)
     assert all(item["tipping_class"] != item["prediction"] for item in told["least"])
     text = page.read_text()
     assert "http" not in text.replace("http://www.w3.org", "")
     assert f"{100 * told['accuracy']:.1f} %" in text
+    assert "Sets of classes" in text
 
 
 def test_inspect_shows_and_exports(folder, tmp_path):
@@ -696,3 +699,32 @@ def test_a_folder_and_a_pattern_are_scored_in_order(folder, tmp_path):
     scored, known = pq.read_table(tmp_path / "o.parquet"), pq.read_table(tmp_path / "whole.parquet")
     assert scored.select(known.column_names).to_pylist() == known.to_pylist()
     assert [int(i) for i in scored["id"].to_pylist()] == list(range(ROWS))
+
+
+def test_arff_is_fitted_and_scored_with_sets(folder, tmp_path):
+    rows = [
+        f"{'car' if i % 3 else 'home'},{i % 7},{'bad' if i % 5 < 2 else 'good'}" for i in range(80)
+    ]
+    head = "@relation r\n@attribute purpose {car,home}\n@attribute n numeric\n"
+    text = head + "@attribute outcome {bad,good}\n@data\n" + "\n".join(rows) + "\n"
+    (tmp_path / "t.arff").write_text(text)
+    done = call("fit", "t.arff", "--target", "outcome", "--model", "nbc", "-o", "m", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    more = ("--delta", "1", "--perturbation", "idm", "--keep", "n")
+    done = call("score", "m", "t.arff", "-o", "out.csv", *more, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    table = pyarrow.csv.read_csv(tmp_path / "out.csv").to_pydict()
+    assert list(table)[-1] == "classes_idm"
+    assert set(table["classes_idm"]) <= {"bad", "good", "bad|good"}
+    for size, classes in zip(table["robustness_idm"], table["classes_idm"], strict=True):
+        assert ("|" in classes) == (size <= 1.0)
+    more = ("--delta", "1.5", "--perturbation", "tv")
+    done = call("score", "m", "t.arff", "-o", "no.csv", *more, cwd=tmp_path)
+    assert done.returncode == 2
+    assert "--delta" in explain(done)
+    assert not (tmp_path / "no.csv").exists()
+    (tmp_path / "bad.arff").write_text(text + "boat,1,bad\n")
+    done = call("score", "m", "bad.arff", "-o", "no.csv", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "line 86, column 'purpose'" in explain(done)
+    assert not (tmp_path / "no.csv").exists()

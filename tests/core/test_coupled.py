@@ -27,8 +27,10 @@ def draw_table(rng, missing=0.0, features=3, classes=3):
         for _ in range(int(rng.integers(2, 20)))
     ]
     for i, size in enumerate(sizes):
-        for value in range(size):
-            table.append([int(rng.integers(s)) if j != i else value for j, s in enumerate(sizes)])
+        table += [
+            [int(rng.integers(s)) if j != i else value for j, s in enumerate(sizes)]
+            for value in range(size)
+        ]
     labels = [int(label) for label in rng.integers(0, classes, len(table))]
     labels[:classes] = range(classes)
     return table, labels, sizes

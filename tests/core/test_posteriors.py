@@ -72,9 +72,7 @@ def conditional_minimum(ball, model, codes, delta, c):
     n = len(q)
     objective = np.zeros(2 * n + 1)
     objective[c] = weight[c]
-    rows = []
-    for sign in (1.0, -1.0):
-        rows.append(np.hstack([sign * np.eye(n), -np.eye(n), -sign * q[:, None]]))
+    rows = [np.hstack([sign * np.eye(n), -np.eye(n), -sign * q[:, None]]) for sign in (1.0, -1.0)]
     rows.append(np.concatenate([np.zeros(n), np.ones(n), [-2.0 * delta]])[None, :])
     equal = np.array(
         [
@@ -139,17 +137,19 @@ def test_what_is_degenerate_is_defined():
 
 
 def test_tiny_probabilities_keep_their_digits():
-    rng = np.random.default_rng(0)
-    document = random_naive_bayes(rng, classes=2, features=6)
-    document["features"] = [{**f, "name": f"x{i}"} for i, f in enumerate(document["features"] * 80)]
-    document["feature_probs"] *= 80
-    document["rows"]["features"] *= 80
-    model = NaiveBayesClassifier.from_dict(document)
-    X = as_table(document, random_rows(rng, document, 3))
-    lower, upper = model.posterior_bounds(X, "epsilon", 1e-7)
-    assert lower.min(axis=1).max() < 1e-20
+    table = [["x"] * 300] * 9 + [["y"] * 300]
+    model = NaiveBayesClassifier(smoothing=1.0).fit(np.array([*table, *table]), [0] * 10 + [1] * 10)
+    sure = NaiveBayesClassifier(smoothing=1.0).fit(
+        np.array([*table, *([["y"] * 300] * 9 + [["x"] * 300])]), [0] * 10 + [1] * 10
+    )
+    lower, upper = model.posterior_bounds(np.array([["x"] * 300]), "epsilon", 1e-6)
     assert lower + upper[:, ::-1] == pytest.approx(np.ones(lower.shape), abs=1e-12)
-    assert np.all(lower > 0.0)
+    lower, upper = sure.posterior_bounds(np.array([["x"] * 300]), "epsilon", 1e-6)
+    t = 1e-6 / (1 - 1e-6)
+    mine, theirs = (10 / 12) ** 300 * 0.5, (2 / 12 + t) ** 300 * (0.5 + t)
+    assert upper[0, 1] == pytest.approx(theirs / (mine + theirs), rel=1e-8)
+    mine, theirs = (10 / 12 + t) ** 300 * (0.5 + t), (2 / 12) ** 300 * 0.5
+    assert 0.0 < lower[0, 1] == pytest.approx(theirs / (mine + theirs), rel=1e-8)
 
 
 def test_what_cannot_be_asked_is_refused():

@@ -67,7 +67,7 @@ def test_it_is_shown_as_a_table_and_a_picture(three):
     assert found.to_arrow().num_rows == found.to_polars().height == 3
     axes = found.plot(title="zoo")
     assert axes.get_xlabel() == "added records, s"
-    assert [line.get_label() for line in axes.get_lines()][0] == "determinacy"
+    assert axes.get_lines()[0].get_label() == "determinacy"
     assert axes.get_lines()[0].get_ydata().tolist() == [m.determinacy for m in found.measures]
 
 

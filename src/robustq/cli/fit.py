@@ -29,7 +29,8 @@ OPTIONS = {"max_error": "--max-error", "confidence": "--confidence", "holdout": 
 def fit(
     output: Annotated[Path, typer.Option("--output", "-o", help="The model file to write.")],
     train: Annotated[
-        str | None, typer.Argument(help="CSV or Parquet; - for standard input.", metavar="TRAIN")
+        str | None,
+        typer.Argument(help="CSV, ARFF or Parquet; - for standard input.", metavar="TRAIN"),
     ] = None,
     target: Annotated[str | None, typer.Option(help="The column to predict.")] = None,
     model: Annotated[

@@ -198,7 +198,9 @@ def _minimise(counts, number, base, prior_a, prior_b, prior_rows, s):
 @inner
 def _slack(features, joint_a, joint_b):
     """Return how far rounding may put D off 0: with whole counts, ties at whole s are common."""
-    return ROUNDING * (features + 2.0 + abs(joint_a) + (abs(joint_b) if joint_b > -math.inf else 0.0))
+    return ROUNDING * (
+        features + 2.0 + abs(joint_a) + (abs(joint_b) if joint_b > -math.inf else 0.0)
+    )
 
 
 @inner
@@ -228,7 +230,9 @@ def _search(counts, number, base, prior_a, prior_b, prior_rows, slack):
         s = following
     whole = math.floor(following + 0.5)
     tied = abs(whole - following) * abs(slope) <= slack
-    return whole if whole > 0.0 and (tied or abs(whole - following) <= ENOUGH * whole) else following
+    return (
+        whole if whole > 0.0 and (tied or abs(whole - following) <= ENOUGH * whole) else following
+    )
 
 
 @inner

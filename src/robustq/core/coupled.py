@@ -96,7 +96,9 @@ class Coupled:
             raise UnsupportedError(msg)
         return cls(records)
 
-    def solve(self, rows: Rows, joint: Floats, gaps: Floats, best: Indices, rival: Indices) -> tuple[Floats, Indices]:
+    def solve(
+        self, rows: Rows, joint: Floats, gaps: Floats, best: Indices, rival: Indices
+    ) -> tuple[Floats, Indices]:
         """Return how many records flip each prediction, and who tips.
 
         Parameters
@@ -117,7 +119,9 @@ class Coupled:
         )
         return records, tipping
 
-    def find_maximal(self, rows: Rows, joint: Floats, gaps: Floats, order: Indices, sizes: Floats) -> Bools:
+    def find_maximal(
+        self, rows: Rows, joint: Floats, gaps: Floats, order: Indices, sizes: Floats
+    ) -> Bools:
         """Tell which classes no other dominates.
 
         Parameters

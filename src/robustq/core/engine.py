@@ -141,7 +141,9 @@ class _Work:
             gaps = best[:, None] - self.joint
         for c in range(gaps.shape[1]):
             with np.errstate(invalid="ignore"):
-                exact = -np.log1p(-np.exp(self.leads.log_leads(every, np.full_like(every, c)) - best))
+                exact = -np.log1p(
+                    -np.exp(self.leads.log_leads(every, np.full_like(every, c)) - best)
+                )
             gaps[:, c] = np.where(np.isnan(exact), gaps[:, c], exact)
         return gaps
 

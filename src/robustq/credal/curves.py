@@ -72,7 +72,9 @@ class CredalCurve(Framed):
         width = {name: max(len(name), 6) for name in columns}
         lines = ["  ".join(name.rjust(width[name]) for name in columns)]
         lines += [
-            "  ".join(_show(v, name).rjust(width[name]) for name, v in zip(columns, row, strict=True))
+            "  ".join(
+                _show(v, name).rjust(width[name]) for name, v in zip(columns, row, strict=True)
+            )
             for row in zip(*columns.values(), strict=True)
         ]
         return "\n".join([f"Sets of classes in {self.name}", *lines])

@@ -1,9 +1,9 @@
 """How good predictions are that are sets of classes.
 
-A set of one class is *determinate*. What a larger one Y is worth, if it holds the truth, is a matter
-of taste: 1/|Y| if guessing among them is all one can do (discounted accuracy); more if one would
-rather know that nothing is known, A/|Y| − (A − 1)/|Y|² with A = 1.6 (u65: a set of two is worth
-0.65) or A = 2.2 (u80). Zaffalon, Corani and Mauá (2012).
+A set of one class is *determinate*. What a larger one Y is worth, if it holds the truth, is a
+matter of taste: 1/|Y| if guessing among them is all one can do (discounted accuracy); more if one
+would rather know that nothing is known, A/|Y| − (A − 1)/|Y|² with A = 1.6 (u65: a set of two is
+worth 0.65) or A = 2.2 (u80). Zaffalon, Corani and Mauá (2012).
 """
 
 from __future__ import annotations
@@ -176,9 +176,7 @@ def u80(sets: ArrayLike, y: ArrayLike, classes: ArrayLike | None = None) -> floa
     return utility(sets, y, classes, a=A80)
 
 
-def utility(
-    sets: ArrayLike, y: ArrayLike, classes: ArrayLike | None = None, *, a: float
-) -> float:
+def utility(sets: ArrayLike, y: ArrayLike, classes: ArrayLike | None = None, *, a: float) -> float:
     """Return the mean of a/|Y| − (a − 1)/|Y|², 0 where the set does not hold the truth."""
     return _worth(*_read(sets, y, classes), a)
 
@@ -205,7 +203,9 @@ def _read(sets: ArrayLike, y: ArrayLike, classes: ArrayLike | None) -> tuple[Ind
 def _locate(truth: np.ndarray[Any, Any], width: int, classes: ArrayLike | None) -> Indices:
     """Return the positions of labels, −1 of those that no set can hold."""
     if classes is None:
-        if truth.dtype.kind not in "iu" or (len(truth) and (truth.min() < 0 or truth.max() >= width)):
+        if truth.dtype.kind not in "iu" or (
+            len(truth) and (truth.min() < 0 or truth.max() >= width)
+        ):
             msg = f"y must hold positions of classes, below {width}; or give the labels as classes="
             raise InputError(msg)
         return truth.astype(np.int64)

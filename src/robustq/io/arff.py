@@ -20,7 +20,7 @@ from robustq.exceptions import InputError
 from .sniffing import check_names, guess_encoding
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
 __all__ = ["ArffFile", "is_arff"]
 
@@ -159,7 +159,8 @@ class ArffFile:
         try:
             line = self.text.readline(LONGEST_LINE)
         except UnicodeDecodeError as error:
-            msg = f"{self.name} is not written in {self.text.encoding}: give its encoding (--encoding)"
+            encoding = self.text.encoding
+            msg = f"{self.name} is not written in {encoding}: give its encoding (--encoding)"
             raise InputError(msg) from error
         if len(line) >= LONGEST_LINE:
             self._refuse(f"a line is longer than {LONGEST_LINE:,} characters")
@@ -176,7 +177,7 @@ class ArffFile:
                 return attributes
             elif keyword != "@relation":
                 self._refuse(f"no part of a header: {_shorten(line)}")
-        self._refuse("the file ends before @data, which follows at least one @attribute")
+        return self._refuse("the file ends before @data, which follows at least one @attribute")
 
     def _read_attribute(self, text: str) -> Attribute:
         name, rest = self._take_name(text)
@@ -189,7 +190,7 @@ class ArffFile:
             return Attribute(name, "nominal", codes)
         if kind in (*NUMBERS, "string"):
             return Attribute(name, kind, {})
-        self._refuse(
+        return self._refuse(
             f"{name!r} is declared as {_shorten(rest)}: read are {{values, …}}, "
             f"{', '.join(NUMBERS)} and string"
         )
@@ -198,7 +199,7 @@ class ArffFile:
         if text[:1] in QUOTES and text:
             name, end = self._unquote(text, 0)
         else:
-            name = text.split("{")[0].split(None, 1)[0] if text.split("{")[0].strip() else ""
+            name = re.split(r"[\s{]", text, maxsplit=1)[0]
             end = len(name)
         if not name:
             self._refuse("an attribute has no name")

@@ -59,7 +59,7 @@ class CircuitClassifier(GenerativeClassifier):
     def __init__(self, handle_unknown: str = "missing") -> None:
         self.handle_unknown = handle_unknown
 
-    def fit(self, X: Any, y: Any) -> NoReturn:
+    def fit(self, X: Any, y: Any) -> NoReturn:  # noqa: ARG002 (scikit-learn calls it so)
         """Refuse: a circuit is given, not learned.
 
         Raises

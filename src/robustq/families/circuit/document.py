@@ -191,11 +191,17 @@ class _Reader:
                 scope = scopes[0]
                 for child, other in zip(self.children[index][1:], scopes[1:], strict=True):
                     if self.kinds[index] == PRODUCT and scope & other:
-                        self._fail(index, f"multiplies {self._name(scope & other)} twice: a product "
-                                   f"has children that speak of different variables (child {child})")
+                        self._fail(
+                            index,
+                            f"multiplies {self._name(scope & other)} twice: a product "
+                            f"has children that speak of different variables (child {child})",
+                        )
                     if self.kinds[index] == SUM and scope != other:
-                        self._fail(index, f"adds children of which not all speak of "
-                                   f"{self._name(scope ^ other)} (child {child})")
+                        self._fail(
+                            index,
+                            f"adds children of which not all speak of "
+                            f"{self._name(scope ^ other)} (child {child})",
+                        )
                     scope |= other
             self.scopes[index] = scope
         missing = (2 << len(self.encoding.columns)) - 1 & ~self.scopes[order[-1]]
@@ -213,12 +219,18 @@ class _Reader:
                 if not self.scopes[child] & 1:
                     guards[child] |= guards[index] if own is None else {own}
             if parents[index] > 1 and self.scopes[index] & 1:
-                self._fail(index, f"speaks of the class and stands below {parents[index]} nodes: "
-                           "its values would be pushed both ways at once; repeat it")
+                self._fail(
+                    index,
+                    f"speaks of the class and stands below {parents[index]} nodes: "
+                    "its values would be pushed both ways at once; repeat it",
+                )
             if parents[index] > 1 and (None in guards[index] or len(guards[index]) > 1):
-                self._fail(index, f"stands below {parents[index]} nodes, not all of them below an "
-                           "indicator of one and the same class: its values would be pushed both "
-                           "ways at once; repeat it")
+                self._fail(
+                    index,
+                    f"stands below {parents[index]} nodes, not all of them below an "
+                    "indicator of one and the same class: its values would be pushed both "
+                    "ways at once; repeat it",
+                )
 
     def _find_guard(self, index: int) -> int | None:
         """Return the class whose indicator a product has."""

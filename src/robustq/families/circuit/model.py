@@ -175,7 +175,9 @@ class Circuit:
         if self.kind[node] == VALUE:
             x = rows.numbers[:, self.numeric.index(feature)]
             mean, sd, low, high, height = self.mass(node).tolist()
-            logs = np.where((low < x) & (x <= high), np.log(height) - 0.5 * ((x - mean) / sd) ** 2, -np.inf)
+            logs = np.where(
+                (low < x) & (x <= high), np.log(height) - 0.5 * ((x - mean) / sd) ** 2, -np.inf
+            )
         else:
             spread = np.zeros(self.sizes[feature])
             spread[self.lives_on(node)] = self.mass(node)
@@ -204,7 +206,10 @@ class Circuit:
         for first in range(0, len(rows), size):
             block = slice(first, min(first + size, len(rows)))
             states = self._find_states(rows[block])
-            yield block, _gather([_Walk(self, rows[block], states, at) for at in range(states.shape[1])])
+            yield (
+                block,
+                _gather([_Walk(self, rows[block], states, at) for at in range(states.shape[1])]),
+            )
 
     def _find_states(self, rows: Rows) -> NDArray[np.int8]:
         """Return what rows make of nodes, (nodes, rows)."""
@@ -219,8 +224,12 @@ class Circuit:
                 states[node] = np.where(codes < 0, ABSENT, np.where(inside, ALIVE, DEAD))
             elif kind in (PRODUCT, SUM):
                 below = states[self.children[self._children(node)]]
-                dead = (below == DEAD).any(axis=0) if kind == PRODUCT else (below == DEAD).all(axis=0)
-                states[node] = np.where(dead, DEAD, np.where((below == ABSENT).any(axis=0), ABSENT, ALIVE))
+                dead = (
+                    (below == DEAD).any(axis=0) if kind == PRODUCT else (below == DEAD).all(axis=0)
+                )
+                states[node] = np.where(
+                    dead, DEAD, np.where((below == ABSENT).any(axis=0), ABSENT, ALIVE)
+                )
                 if kind == PRODUCT:
                     alive = (below == ALIVE).any(axis=0) & ~dead
                     states[node][alive] = ALIVE
