@@ -13,7 +13,7 @@ import os
 import sys
 import warnings
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -46,7 +46,7 @@ def read_published(folder: Path) -> dict[str, Published]:
     return found
 
 
-def classify(X: pa.Table, y: np.ndarray, classes: np.ndarray, train, test, s: float) -> np.ndarray:
+def classify(X: Any, y: Any, classes: Any, train: Any, test: Any, s: float) -> Any:
     """Return the sets of classes of test rows, as booleans."""
     model = NaiveBayesClassifier(smoothing=0.0, categorical=X.column_names)
     model.partial_fit(X.take(train), y[train], classes=classes)

@@ -718,8 +718,8 @@ def test_arff_is_fitted_and_scored_with_sets(folder, tmp_path):
     assert set(table["classes_idm"]) <= {"bad", "good", "bad|good"}
     for size, classes in zip(table["robustness_idm"], table["classes_idm"], strict=True):
         assert ("|" in classes) == (size <= 1.0)
-    more = ("--delta", "1.5", "--perturbation", "tv")
-    done = call("score", "m", "t.arff", "-o", "no.csv", *more, cwd=tmp_path)
+    far = ("--delta", "1.5", "--perturbation", "tv")
+    done = call("score", "m", "t.arff", "-o", "no.csv", *far, cwd=tmp_path)
     assert done.returncode == 2
     assert "--delta" in explain(done)
     assert not (tmp_path / "no.csv").exists()

@@ -145,8 +145,10 @@ def test_dominance_is_zaffalons():
         beaten = [
             any(
                 zaffalon_dominates(
-                    *(counts[a][0], counts[b][0]),
-                    *([counts[k][1][i][0] for i in sizes_seen] for k in (a, b)),
+                    counts[a][0],
+                    counts[b][0],
+                    [counts[a][1][i][0] for i in sizes_seen],
+                    [counts[b][1][i][0] for i in sizes_seen],
                     0.7,
                 )
                 for a in range(3)

@@ -3,6 +3,7 @@
 import copy
 import itertools
 import pickle
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,7 +19,7 @@ from robustq import (
 from robustq.perturbations import get
 from tests.core.documents import as_table, random_forest, random_naive_bayes, random_rows
 
-HEADER = {
+HEADER: dict[str, Any] = {
     "format": "robustq-model",
     "version": 2,
     "kind": "circuit",
@@ -121,7 +122,7 @@ def plain_robustness(document, row, ball, ahead):
         plain = Plain(document, row, ball, delta, ahead, 1 - ahead)
         return plain.value(document["root"]) > 0.0
 
-    low, high = 0.0, 1.0
+    low, high = 0.0, get(ball).domain.largest if ball == "odds_ratio" else 1.0
     if robust(high):
         return np.inf
     for _ in range(40):
@@ -265,7 +266,7 @@ def test_what_is_wrong_is_said_of_the_node(words):
 
 
 def test_what_is_shared_elsewhere_is_refused_with_the_reason():
-    document = {
+    document: dict[str, Any] = {
         **HEADER,
         "features": HEADER["features"][:1],
         "root": 5,
@@ -280,16 +281,14 @@ def test_what_is_shared_elsewhere_is_refused_with_the_reason():
     }
     with pytest.raises(RobustqError, match=r"nodes\[0\] stands below 2 nodes.*one and the same"):
         CircuitClassifier.from_dict(document)
-    document["nodes"][1] = document["nodes"][2] = {"class_probs": [0.5, 0.5], "part": "classes"}
+    unsure = {"class_probs": [0.5, 0.5], "part": "classes"}
+    document["nodes"][1] = document["nodes"][2] = unsure
     with pytest.raises(RobustqError, match=r"nodes\[0\] stands below 2 nodes"):
         CircuitClassifier.from_dict(document)
-    document["nodes"][4] = {"product": [3]}
-    del document["nodes"][2]
-    document["nodes"][4 - 1] = {"product": [2]}
-    document["nodes"][4]["sum"] = [2, 3]
-    document["root"] = 4
+    again = {"sum": [2, 3], "weights": [0.5, 0.5]}
+    nodes = [document["nodes"][0], unsure, {"product": [0, 1]}, {"product": [2]}, again]
     with pytest.raises(RobustqError, match=r"nodes\[2\] speaks of the class and stands below 2"):
-        CircuitClassifier.from_dict(document)
+        CircuitClassifier.from_dict({**document, "nodes": nodes, "root": 4})
 
 
 def test_deep_nesting_is_refused_and_not_walked():

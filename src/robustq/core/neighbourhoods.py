@@ -86,6 +86,11 @@ class Neighbourhood:
             parts = f"[{','.join(self.parts)}]"
         return f"{self.ball.name}{parts}{'_rows' if self.sizes == ROWS else ''}"
 
+    @property
+    def domain(self) -> Domain:
+        """The sizes there are: any, where they count rows."""
+        return self.ball.domain if self.sizes == "equal" else Domain()
+
     def bind(self, model: Model, features: Sequence[str]) -> Bound:
         """Return what this means for a model.
 

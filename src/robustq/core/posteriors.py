@@ -159,9 +159,14 @@ class _Reached:
         found = []
         for sign in (1.0, -1.0):
             payoff = np.full((len(self.delta), self.classes), sign)
-            value = self._gamble(self.evidence, payoff).evaluate(self.delta).take(self.branches)
+            value = self._gamble(self.evidence, payoff).evaluate(self.delta)
+            value = value.take(self._branches())
             found.append(Sized(np.abs(value.mantissa), value.exponent))
         return found[0], found[1]
+
+    def _branches(self) -> Indices:
+        assert self.branches is not None  # noqa: S101 (`value` asked)
+        return self.branches
 
     @cached_property
     def _roots(self) -> tuple[Floats, Bools, Floats]:
@@ -174,7 +179,8 @@ class _Reached:
         return self.model.locals.expand(e.local[self.last]), free, size
 
     def _expect_at_roots(self, which: Indices, f: Floats) -> Floats:
-        q, free, size = (part[which] for part in self._roots)
+        weights, moves, sizes = self._roots
+        q, free, size = weights[which], moves[which], sizes[which]
         value = np.asarray((q * f).sum(axis=1))
         if free.any():
             value[free] = lower_expectations(self.perturbed.ball, q[free], f[free], size[free])

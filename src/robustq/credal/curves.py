@@ -9,6 +9,7 @@ import numpy as np
 
 from robustq.core.neighbourhoods import read
 from robustq.exceptions import InputError
+from robustq.families.base import ignoring_unknown_values
 from robustq.families.functions import assess, credal_predict
 
 from .measures import Framed, Measures, as_columns, measure
@@ -21,9 +22,10 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from robustq.arrays import Floats
-    from robustq.core.neighbourhoods import PerturbationLike
+    from robustq.core.assessment import Assessment
+    from robustq.core.neighbourhoods import Neighbourhood, PerturbationLike
 
-__all__ = ["CredalCurve", "choose_sizes", "curve", "read_curve"]
+__all__ = ["CredalCurve", "choose_sizes", "curve", "read_curve", "trace"]
 
 # Sizes at which so many predictions are no longer robust.
 SHARES = (0.02, 0.05, 0.1, 0.2, 0.3, 0.5)
@@ -114,23 +116,45 @@ def curve(
     CredalCurve
     """
     neighbourhood = read(perturbation, parts, sizes)
-    truth, classes = np.asarray(y), np.asarray(model.classes_)
     found = assess(model, X, [neighbourhood])
+    if rule == "maximality":
+        return trace(model, X, y, neighbourhood, found, deltas)
+    given = _read_sizes(deltas, neighbourhood, found.robustness[neighbourhood.name])
+    with ignoring_unknown_values():
+        sets = [credal_predict(model, X, neighbourhood, delta, rule=rule) for delta in given]
+    measures = [measure(one, y, model.classes_) for one in sets]
+    return CredalCurve(neighbourhood.name, given, measures)
+
+
+def trace(
+    model: Any,
+    X: Any,
+    y: ArrayLike,
+    neighbourhood: Neighbourhood,
+    found: Assessment,
+    deltas: ArrayLike | None = None,
+) -> CredalCurve:
+    """Return the curve of sets of maximal classes, where the robustness is known already."""
     robustness = found.robustness[neighbourhood.name]
-    position = {label: index for index, label in enumerate(classes.tolist())}
+    position = {label: index for index, label in enumerate(model.classes_.tolist())}
     prediction = np.array([position[label] for label in found.prediction.tolist()], dtype=np.int64)
-    given = choose_sizes(robustness) if deltas is None else np.asarray(deltas, dtype=np.float64)
+    given = _read_sizes(deltas, neighbourhood, robustness)
+    sets = (
+        predict_sets(model, X, neighbourhood, delta, prediction, robustness)
+        for delta in given.tolist()
+    )
+    measures = [measure(one, y, model.classes_) for one in sets]
+    return CredalCurve(neighbourhood.name, given, measures)
+
+
+def _read_sizes(
+    deltas: ArrayLike | None, neighbourhood: Neighbourhood, robustness: Floats
+) -> Floats:
+    given = choose_sizes(robustness) if deltas is None else neighbourhood.domain.check(deltas)
     if given.ndim != 1 or not len(given):
         msg = f"deltas must be a list of sizes, at least one, got {deltas!r}"
         raise InputError(msg)
-    measures = []
-    for delta in given.tolist():
-        if rule == "maximality":
-            sets = predict_sets(model, X, neighbourhood, delta, prediction, robustness)
-        else:
-            sets = credal_predict(model, X, neighbourhood, delta, rule=rule)
-        measures.append(measure(sets, truth, classes))
-    return CredalCurve(neighbourhood.name, given, measures)
+    return given
 
 
 def read_curve(name: str, columns: Mapping[str, Any]) -> CredalCurve:

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from robustq import credal, rejection
+from robustq import rejection
 from robustq.core.neighbourhoods import read
-from robustq.families.base import ignoring_unknown_values
+from robustq.credal.curves import trace
 from robustq.indicators import get
 from robustq.indicators.choices import REMARK, list_single, list_wider
 from robustq.indicators.scores import examine
@@ -84,21 +84,20 @@ def evaluate(
         },
         "points": {"correct": correct, "robustness": robustness},
         "least": _list_least(X, y, seen.assessment, told.name, rows),
-        "credal": _describe_sets(model, X, y, told),
+        "credal": _describe_sets(model, X, y, seen.assessment, told),
     }
 
 
 def _describe_sets(
-    model: GenerativeClassifier, X: pa.Table, y: np.ndarray[Any, Any], told: Neighbourhood
+    model: GenerativeClassifier,
+    X: pa.Table,
+    y: np.ndarray[Any, Any],
+    assessment: Assessment,
+    told: Neighbourhood,
 ) -> dict[str, Any]:
     """Return what sets of classes are worth at several sizes."""
-    some = np.arange(min(len(y), MOST_BAND_ROWS))
-    with ignoring_unknown_values():
-        found = credal.curve(model, take_rows(X, some), y[some], told)
-    return {
-        "rows": len(some),
-        **{name: column.tolist() for name, column in found.to_dict().items()},
-    }
+    found = trace(model, X, y, told, assessment)
+    return {name: column.tolist() for name, column in found.to_dict().items()}
 
 
 def _describe_classes(y: np.ndarray[Any, Any], correct: Bools) -> dict[str, Any]:

@@ -61,10 +61,11 @@ class Scorer:
     def __post_init__(self) -> None:
         # What the model cannot answer is refused before anything is read.
         for neighbourhood in self.neighbourhoods:
-            bound = neighbourhood.bind(self.model.model_, self.model.encoding_.names)
-            if self.delta is not None and self.delta not in bound.domain:
+            neighbourhood.bind(self.model.model_, self.model.encoding_.names)
+            domain = neighbourhood.domain
+            if self.delta is not None and self.delta not in domain:
                 msg = (
-                    f"a size of {neighbourhood.name} lies in {bound.domain}, got {self.delta:g}: "
+                    f"a size of {neighbourhood.name} lies in {domain}, got {self.delta:g}: "
                     "give another --delta, or choose the perturbation"
                 )
                 raise DomainError(msg)
@@ -108,6 +109,7 @@ class Scorer:
         columns = {
             name: table[name].cast(self.kept_types.get(name, table[name].type)) for name in kept
         }
+        unknown: dict[str, int]
         if not table.num_rows:
             found, unknown, rows = Quantified.empty(len(self.neighbourhoods), 0), {}, table
         else:

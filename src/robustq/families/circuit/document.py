@@ -26,7 +26,7 @@ from robustq.families.forest.planting import measure_heights
 from .model import Circuit
 
 if TYPE_CHECKING:
-    from robustq.arrays import Floats
+    from robustq.arrays import Floats, Indices
     from robustq.tables import Encoding
 
 __all__ = ["read_circuit", "write_circuit"]
@@ -151,7 +151,7 @@ class _Reader:
 
     def _order(self) -> list[int]:
         """Return the nodes below the root, children first; refuse circles and loose nodes."""
-        root = self.document.get("root")
+        root: Any = self.document.get("root")
         if not _is_whole(root) or not 0 <= root < len(self.nodes):
             msg = f"root must be the position of a node, got {root!r}"
             raise InputError(msg)
@@ -268,7 +268,7 @@ class _Reader:
             return NONE
         return int(feature)
 
-    def _read_mass(self, index: int) -> tuple[Floats, Floats]:
+    def _read_mass(self, index: int) -> tuple[Floats, Indices]:
         """Return a mass function, and the values of a feature that it lives on."""
         node, where = self.nodes[index], f"nodes[{index}]"
         kind = self.kinds[index]
@@ -285,7 +285,7 @@ class _Reader:
             return self._read_leaf(index)
         return mass, np.full(len(mass), NONE)
 
-    def _read_leaf(self, index: int) -> tuple[Floats, Floats]:
+    def _read_leaf(self, index: int) -> tuple[Floats, Indices]:
         node, where = self.nodes[index], f"nodes[{index}].probs"
         size = self.encoding.sizes[node["feature"]]
         values = node.get("values", list(range(size)))

@@ -279,7 +279,9 @@ class _Walk:
     def _multiply(self, factors: list[int]) -> None:
         """Put the product of some nodes."""
         c = self.circuit
-        leaves, sums, spoken, waiting = [], [], NONE, list(factors)
+        leaves: list[int] = []
+        sums: list[int] = []
+        spoken, waiting = NONE, list(factors)
         while waiting:
             node = waiting.pop()
             if self.states[node] == ABSENT:
@@ -343,7 +345,8 @@ def _gather(walks: list[_Walk]) -> Evidence:
     starts = np.concatenate([[0], np.cumsum([len(walk.nodes) for walk in walks], dtype=np.int64)])
     evidence = Evidence.empty(starts)
     columns = zip(*(node for walk in walks for node in walk.nodes), strict=True)
-    for column, values in zip(evidence[1:], columns, strict=False):
+    filled: tuple[Any, ...] = evidence[1:]
+    for column, values in zip(filled, columns, strict=False):
         column[:] = values
     return evidence
 
