@@ -211,8 +211,10 @@ class _Reader:
     def _check_sharing(self, order: list[int]) -> None:
         """Refuse nodes below several others, but where all push them one way."""
         parents = Counter(child for index in order for child in self.children[index])
-        guards: dict[int, set[int | None]] = {index: set() for index in order}
-        guards[order[-1]].add(None)
+        # The classes below whose indicators a node stands; None where there is none above it.
+        guards: dict[int, set[int | None]] = {
+            index: {None} if self.scopes[index] & 1 else set() for index in order
+        }
         for index in reversed(order):
             own = self._find_guard(index)
             for child in self.children[index]:
