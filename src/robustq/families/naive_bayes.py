@@ -547,7 +547,8 @@ def _write(model: NaiveBayes) -> dict[str, Any]:
             "prior": write_rows(model.prior_rows),
             "features": [[write_rows(n) for n in row] for row in model.feature_rows.tolist()],
         },
-        "smoothing": model.smoothing,
+        # Where nobody tells, there was none.
+        **({"smoothing": model.smoothing} if model.smoothing else {}),
     }
 
 
