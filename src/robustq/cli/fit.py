@@ -37,7 +37,7 @@ def fit(
     output: Annotated[Path, typer.Option("--output", "-o", help="The model file to write.")],
     train: Annotated[
         str | None,
-        typer.Argument(help="CSV, Parquet or Excel; - for standard input.", metavar="TRAIN"),
+        typer.Argument(help="CSV, ARFF, Parquet, Excel; - for a pipe.", metavar="TRAIN"),
     ] = None,
     target: Annotated[str | None, typer.Option(help="The column to predict.")] = None,
     target_bins: Annotated[
