@@ -14,10 +14,12 @@ from .families.files import load
 from .families.forest.classifier import GenerativeForestClassifier, GenerativeTreeClassifier
 from .families.functions import assess, credal_predict, is_robust, robustness
 from .families.naive_bayes import NaiveBayesClassifier
+from .families.network.classifier import BayesianNetworkClassifier
 from .selection.selective import SelectiveClassifier
 
 __all__ = [
     "Assessment",
+    "BayesianNetworkClassifier",
     "DomainError",
     "FileError",
     "GenerativeForestClassifier",

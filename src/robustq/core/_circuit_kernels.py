@@ -6,6 +6,7 @@ are multiplied at once, a sum with one child is a factor, and so is a leaf. Then
     class leaf    V = the lower expectation of 1_ĉ − 1_c
     factor        V times the lower bound if V > 0, or else the upper one
     sum           the lower expectation of its children
+    product       of values on one side of the contest, all ≥ 0 or all ≤ 0
 
 and where P, what is gained, falls to N, what is lost, is searched for. Beside each value stands how
 much it has changed, with all its digits: near a tie the change is compared with the lead, which
@@ -39,15 +40,16 @@ from ._ball_kernels import (
     upper_bound,
 )
 from ._scale_kernels import shrink
-from .evidence import CLASS, FEATURE, PRODUCT, SUM, VALUE
+from .evidence import CLASS, FEATURE, PRODUCT, SAME, SUM, VALUE
 from .modes import CHI2, ENDLESS, EPSILON, KL, ODDS_RATIO, PARI_MUTUEL, TV, USER
 from .scale import LOG_STEP, LOWEST, STEP, UPMOST
 
 __all__ = ["find_maximal", "solve"]
 
 # What a step of a program does, and the columns that describe it: what; which node, or row of the
-# class table; how many children; its factors, from one to another; the node that it finishes.
-PUSH, MIX = range(2)
+# class table; how many children (of a copy, the step); its factors, from one to another; the node
+# that it finishes.
+PUSH, MIX, JOIN, COPY = range(4)
 WHAT, NODE, CHILDREN, FIRST, LAST, DONE = range(6)
 # The rows of what is known of factors; and of the children on the stack.
 P, GAIN, FALL, FALL_SCALE, RISE, RISE_SCALE = range(6)
@@ -208,9 +210,15 @@ def _write_program(
     for node in range(first, last):
         kind = op[node]
         gain = _find_gain(mode, part[node], feature[node], rows[node], parts, features, by_rows)
-        if kind == CLASS or (kind == SUM and arity[node] > 1):
-            steps[count, WHAT] = PUSH if kind == CLASS else MIX
+        joins = kind == PRODUCT and extra[node] > 0
+        if kind == CLASS or kind == SAME or joins or (kind == SUM and arity[node] > 1):
+            steps[count, WHAT] = PUSH if kind == CLASS else (MIX if kind == SUM else JOIN)
             steps[count, NODE], steps[count, CHILDREN] = node, arity[node]
+            if joins:
+                steps[count, CHILDREN] = extra[node] + 1
+            elif kind == SAME:
+                steps[count, WHAT] = COPY
+                steps[count, CHILDREN] = siblings[node - extra[node] - first]
             steps[count, FIRST], steps[count, LAST] = used, used
             mass[count], place[count] = 1.0, 0
             count += 1
@@ -218,6 +226,8 @@ def _write_program(
         if kind != CLASS and kind != VALUE and kind != FEATURE and siblings[node - first] != 1:
             # A child of a sum with others, or a root: its weight is the sum's affair.
             steps[count - 1, DONE] = node
+            # Who its siblings are is no longer asked: from now on, which step finishes it.
+            siblings[node - first] = count - 1
             continue
         if kind == CLASS:
             continue
@@ -460,8 +470,8 @@ def _evaluate(mode, near, x, best, rival, machine):
     Written beside: what is gained and what is lost in the last sum, and their exponents. Unless
     changes are asked for (`near`), the value is the one at x, and its change 0.
     """
-    base, count, steps, mass, place, factors, gains, p, extra, slot = machine[:10]
-    forms, class_probs, class_forms, stack, nodes, work, order, small, room, result = machine[10:]
+    base, count, steps, mass, place, factors, gains, p, extra, slot, kept = machine[:11]
+    forms, class_probs, class_forms, stack, nodes, work, order, small, room, result = machine[11:]
     top = -1
     result[0], result[1], result[2], result[3] = 0.0, 0.0, 0.0, 0.0
     mixed = False
@@ -480,6 +490,18 @@ def _evaluate(mode, near, x, best, rival, machine):
             else:
                 label = slot[node]
                 v = 1.0 if label == best else (-1.0 if label == rival else 0.0)
+        elif steps[i, WHAT] == COPY:
+            top += 1
+            done = steps[i, CHILDREN]
+            v, d, e = kept[VALUE_AT, done], kept[CHANGE, done], np.int64(kept[EXPONENT, done])
+        elif steps[i, WHAT] == JOIN:
+            top -= steps[i, CHILDREN] - 1
+            v, d, e = stack[VALUE_AT, top], stack[CHANGE, top], np.int64(stack[EXPONENT, top])
+            side = 1.0 if v > 0.0 else -1.0
+            for k in range(1, steps[i, CHILDREN]):
+                p_k, d_k = side * stack[VALUE_AT, top + k], side * stack[CHANGE, top + k]
+                v, d, e = _multiply(v, d, e, p_k, d_k)
+                e += np.int64(stack[EXPONENT, top + k])
         else:
             children = steps[i, CHILDREN]
             top -= children - 1
@@ -512,6 +534,7 @@ def _evaluate(mode, near, x, best, rival, machine):
             v, d, e = _keep_in_range(v * mass[i], d * mass[i], e + place[i])
         done = steps[i, DONE]
         stack[VALUE_AT, top], stack[CHANGE, top], stack[EXPONENT, top] = v, d, e
+        kept[VALUE_AT, i], kept[CHANGE, i], kept[EXPONENT, i] = v, d, e
         stack[WEIGHT, top], stack[CHILD_GAIN, top] = p[done], gains[done - base]
         nodes[top] = done
     v, d = stack[VALUE_AT, 0], stack[CHANGE, 0]
@@ -711,6 +734,7 @@ def solve(
     mass, siblings = np.zeros(longest), np.zeros(longest, np.int64)
     factors, gains, room = np.zeros((6, longest)), np.zeros(longest), np.zeros((6, 2))
     stack, nodes = np.zeros((5, longest)), np.zeros(longest, np.int64)
+    kept = np.zeros((3, longest))
     work, result = np.zeros((7, widest)), np.zeros(4)
     order, small = np.zeros(widest + 1, np.int64), np.zeros(4, np.int64)
     for row in range(len(starts) - 1):
@@ -722,8 +746,8 @@ def solve(
             *(by_rows, forms, siblings, steps, mass, place, factors, gains),
         )
         machine = (
-            *(base, count, steps, mass, place, factors, gains, p, extra, slot, forms, class_probs),
-            *(class_forms, stack, nodes, work, order, small, room, result),
+            *(base, count, steps, mass, place, factors, gains, p, extra, slot, kept),
+            *(forms, class_probs, class_forms, stack, nodes, work, order, small, room, result),
         )
         for turn in range(classes + 1):
             # The runner-up is the first: who comes after mostly needs one look.
@@ -802,6 +826,7 @@ def find_maximal(
     mass, siblings = np.zeros(longest), np.zeros(longest, np.int64)
     factors, gains, room = np.zeros((6, longest)), np.zeros(longest), np.zeros((6, 2))
     stack, nodes = np.zeros((5, longest)), np.zeros(longest, np.int64)
+    kept = np.zeros((3, longest))
     work, result = np.zeros((7, widest)), np.zeros(4)
     order, small = np.zeros(widest + 1, np.int64), np.zeros(4, np.int64)
     for row in range(len(starts) - 1):
@@ -812,8 +837,8 @@ def find_maximal(
             *(by_rows, forms, siblings, steps, mass, place, factors, gains),
         )
         machine = (
-            *(base, count, steps, mass, place, factors, gains, p, extra, slot, forms, class_probs),
-            *(class_forms, stack, nodes, work, order, small, room, result),
+            *(base, count, steps, mass, place, factors, gains, p, extra, slot, kept),
+            *(forms, class_probs, class_forms, stack, nodes, work, order, small, room, result),
         )
         for second in range(classes):
             behind = ranking[row, second]

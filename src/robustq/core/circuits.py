@@ -115,8 +115,9 @@ def can_solve(perturbed: Perturbed, locals_: Locals, classes: int) -> bool:
         return True
     if not perturbed.has_form:
         return False
-    # Of other balls bounds are known, and so what two outcomes do.
-    if perturbed.touches(locals_.wide):
+    # Of other balls bounds are known, and so what two outcomes do. (Where a feature is perturbed
+    # on its own, nobody tells which of its mass functions weigh children.)
+    if perturbed.touches(locals_.wide) or (perturbed.features and locals_.wide):
         return False
     return ball.together or classes <= 2 or not perturbed.touches(locals_.on_classes)
 

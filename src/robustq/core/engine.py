@@ -22,7 +22,7 @@ from .rivals import find_first_flips, list_rivals
 from .ties import rank_exactly
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from robustq.arrays import Bools, Floats, Indices
     from robustq.tables import Rows
@@ -55,10 +55,13 @@ class Reading(NamedTuple):
         log p(c, f)
     shapes : list of pairs (rows, Shape)
         The rows that kernels of their own can take.
+    check : callable, optional
+        Raises where the local mass functions of a row cannot be perturbed each on its own.
     """
 
     joint: Floats
     shapes: list[tuple[Indices, Shape]]
+    check: Callable[[Perturbed], None] | None = None
 
 
 def predict(model: Model, rows: Rows) -> Indices:
@@ -127,7 +130,12 @@ class _Work:
             return np.full(rows, np.inf), np.full(rows, -1, dtype=np.int64)
         if isinstance(neighbourhood, OnAtoms):
             return self._solve_whole(neighbourhood)
+        self._check(neighbourhood)
         return self._solve_parts(neighbourhood)
+
+    def _check(self, perturbed: Perturbed) -> None:
+        if self.reading.check is not None:
+            self.reading.check(perturbed)
 
     # One mass function as a whole
 
@@ -239,6 +247,7 @@ class _Work:
                 size = self._solve_pair(neighbourhood, logs, rows, *pair)
                 maximal[rows, rival[rows]] = size <= delta[rows]
         elif len(rows):
+            self._check(neighbourhood)
             maximal[rows] = self._find_maximal(neighbourhood, delta[rows], order[rows], rows)
         return maximal
 

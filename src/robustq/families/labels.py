@@ -15,7 +15,7 @@ from robustq.tables import is_missing
 if TYPE_CHECKING:
     from robustq.arrays import Floats, Indices
 
-__all__ = ["find_classes", "locate_labels", "read_labels", "read_weights"]
+__all__ = ["find_classes", "locate_labels", "read_labels", "read_prior", "read_weights"]
 
 LARGEST_WEIGHT = 1e100  # sums of them must not overflow
 
@@ -83,6 +83,24 @@ def read_weights(sample_weight: object, rows: int) -> Floats:
         msg = "sample_weight is zero for every row: there is nothing to learn from"
         raise InputError(msg)
     return weights
+
+
+def read_prior(given: object, classes: int) -> Floats | None:
+    """Return the probabilities of the classes that were given, if there are any."""
+    if given is None:
+        return None
+    try:
+        prior = np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        msg = f"class_prior must be numbers, got {given!r}"
+        raise InputError(msg) from error
+    if prior.shape != (classes,):
+        msg = f"class_prior has shape {prior.shape} for {classes} classes: give one for each"
+        raise InputError(msg)
+    if not np.all(prior >= 0.0) or abs(prior.sum() - 1.0) > 1e-9:
+        msg = f"class_prior must be probabilities that sum to 1, got {prior.tolist()}"
+        raise InputError(msg)
+    return prior
 
 
 def _refuse_mixtures(labels: np.ndarray[Any, Any]) -> None:

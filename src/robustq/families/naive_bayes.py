@@ -29,7 +29,7 @@ from robustq.tables import Encoding, Rows, Table
 
 from .base import GenerativeClassifier, encode
 from .kinds import Kind, Option, Recipe
-from .labels import find_classes, locate_labels, read_labels, read_weights
+from .labels import find_classes, locate_labels, read_labels, read_prior, read_weights
 from .parameters import LARGEST_SMOOTHING, is_between, is_count, is_one_of, read_random_state
 
 if TYPE_CHECKING:
@@ -320,13 +320,14 @@ class NaiveBayesClassifier(GenerativeClassifier):
         classes, labels = find_classes(read_labels(y, table.rows))
         weights = read_weights(sample_weight, table.rows)
         encoding = self._learn_encoding(table, weights, int(self.n_bins))
-        prior = self._check_prior(len(classes))
+        prior = read_prior(self.class_prior, len(classes))
         codes = encode(encoding, table).codes
         counts = Counts.of(codes, labels, weights, encoding.sizes, len(classes))
         if is_one_of(self.smoothing, "cv"):
             smoothing = choose_smoothing(
-                *(codes, labels, weights, counts, prior, self._rng()),
-                lambda rows, prior, probs: log_joint(rows, prior, probs, counts.layout),
+                *(codes, labels, weights, counts, self._rng()),
+                lambda *rows: Counts.of(*rows, encoding.sizes, len(classes)),
+                lambda rest, s, rows: log_joint(rows, *rest.estimate(s, prior), counts.layout),
             )
         else:
             smoothing = float(self.smoothing)
@@ -379,7 +380,7 @@ class NaiveBayesClassifier(GenerativeClassifier):
             table = self.encoding_.arrange(table, type(self).__name__)
             encoding = self.encoding_.grow(table, weights)
         labels = locate_labels(read_labels(y, table.rows), known)
-        prior = self._check_prior(len(known))
+        prior = read_prior(self.class_prior, len(known))
         codes = encode(encoding, table).codes
         counts = Counts.of(codes, labels, weights, encoding.sizes, len(known))
         if not first:
@@ -403,22 +404,6 @@ class NaiveBayesClassifier(GenerativeClassifier):
 
     def _rng(self) -> np.random.Generator:
         return np.random.default_rng(read_random_state(self.random_state).randint(2**31))
-
-    def _check_prior(self, classes: int) -> Floats | None:
-        if self.class_prior is None:
-            return None
-        try:
-            prior = np.asarray(self.class_prior, dtype=np.float64)
-        except (TypeError, ValueError) as error:
-            msg = f"class_prior must be numbers, got {self.class_prior!r}"
-            raise InputError(msg) from error
-        if prior.shape != (classes,):
-            msg = f"class_prior has shape {prior.shape} for {classes} classes: give one for each"
-            raise InputError(msg)
-        if not np.all(prior >= 0.0) or abs(prior.sum() - 1.0) > 1e-9:
-            msg = f"class_prior must be probabilities that sum to 1, got {prior.tolist()}"
-            raise InputError(msg)
-        return prior
 
     def _check_same_classes(self, classes: ArrayLike | None) -> np.ndarray[Any, Any]:
         if classes is not None and not np.array_equal(np.unique(classes), self.classes_):

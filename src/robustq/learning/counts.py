@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -120,15 +120,25 @@ def choose_smoothing(
     codes: Codes,
     labels: Indices,
     weights: Floats,
-    total: Counts,
-    class_prior: Floats | None,
+    total: Any,
     rng: np.random.Generator,
-    log_joint: Callable[[Codes, Floats, Floats], Floats],
+    count: Callable[[Codes, Indices, Floats], Any],
+    log_joint: Callable[[Any, float, Codes], Floats],
 ) -> float:
     """Return the smoothing of `SMOOTHING_GRID` with the best cross-validated accuracy.
 
     The log-likelihood of the labels breaks ties, and then the smaller smoothing. The folds are
     stratified by class; what a fold leaves over to train on is the total minus its counts.
+
+    Parameters
+    ----------
+    codes, labels, weights : of the rows
+    total : counts of any kind that can be subtracted
+    rng : numpy.random.Generator
+    count : callable
+        Returns the counts of some rows, given as codes, labels and weights.
+    log_joint : callable
+        Takes counts, a smoothing and codes; returns log p(c, f).
     """
     folds = _stratify(labels, rng)
     scores = np.zeros((len(SMOOTHING_GRID), 2))
@@ -137,10 +147,9 @@ def choose_smoothing(
         if not len(held_out):
             continue
         rows, truth, weight = codes[held_out], labels[held_out], weights[held_out]
-        part = Counts.of(rows, truth, weight, total.layout.sizes, total.layout.classes)
-        rest = total - part
+        rest = total - count(rows, truth, weight)
         for index, smoothing in enumerate(SMOOTHING_GRID):
-            joint = log_joint(rows, *rest.estimate(smoothing, class_prior))
+            joint = log_joint(rest, smoothing, rows)
             scores[index] += _score(joint, truth, weight)
     best = max(range(len(SMOOTHING_GRID)), key=lambda index: (*scores[index], -index))
     return SMOOTHING_GRID[best]
