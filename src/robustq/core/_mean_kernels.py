@@ -66,49 +66,50 @@ def _load(cells, row, terms, c, table, at, value, slope, scale, fractional):
 
 
 @inner
-def _lower(x, terms, value, slope, scale, fractional, product):
+def _lower(x, terms, value, slope, scale, fractional, product, under):
     """Return Σ_j Π_k lower_jk."""
     for j in range(terms):
-        product[j] = 1.0
+        product[j], under[j] = 1.0, 1.0
     for i in range(value.shape[0]):
         for j in range(terms):
             left = value[i, j] - x * slope[i, j]
             product[j] *= left if left > 0.0 else 0.0
         if fractional:
             for j in range(terms):
-                product[j] /= 1.0 + x * scale[i, j]
+                under[j] *= 1.0 + x * scale[i, j]
     total = 0.0
     for j in range(terms):
-        total += product[j]
+        total += product[j] / under[j]
     return total
 
 
 @inner
-def _upper(x, cut, terms, value, slope, scale, fractional, product):
+def _upper(x, cut, terms, value, slope, scale, fractional, product, under):
     """Return Σ_j Π_k upper_jk."""
     for j in range(terms):
-        product[j] = 1.0
+        product[j], under[j] = 1.0, 1.0
     for i in range(value.shape[0]):
         for j in range(terms):
             above = value[i, j] + x * slope[i, j]
             product[j] *= above if above < cut else cut
         if fractional:
             for j in range(terms):
-                product[j] /= 1.0 + x * scale[i, j]
+                under[j] *= 1.0 + x * scale[i, j]
     total = 0.0
     for j in range(terms):
-        total += product[j]
+        total += product[j] / under[j]
     return total
 
 
 @inner
-def _height(x, cut, chi2, terms, own, other, fractional, best, rival, product):
+def _height(x, cut, chi2, terms, own, other, fractional, best, rival, room):
     """Return h(x); infinite where nothing is left of ĉ, and NaN where something underflows."""
-    low = _lower(x, terms, own[0], own[1], own[2], fractional, product)
-    high = _upper(x, cut, terms, other[0], other[1], other[2], fractional, product)
+    product, under = room[0], room[1]
+    low = _lower(x, terms, own[0], own[1], own[2], fractional, product, under)
+    high = _upper(x, cut, terms, other[0], other[1], other[2], fractional, product, under)
     if low <= 0.0:
         return VANISHED
-    if low < SAFE or high < SAFE:
+    if not (low > SAFE and high > SAFE):
         return math.nan
     a, b, more = best[P], rival[P], 0.0
     if chi2 > 0.0:
@@ -125,13 +126,13 @@ def _height(x, cut, chi2, terms, own, other, fractional, best, rival, product):
 
 
 @inner
-def _find_root(limit, start, gap, cut, chi2, terms, own, other, fractional, best, rival, product):
+def _find_root(limit, start, gap, cut, chi2, terms, own, other, fractional, best, rival, room):
     """Return the root of h, infinity if it is beyond the limit, NaN where digits are missing."""
     low, at_low, high, at_high = 0.0, -gap, limit, math.inf
     x = min(start, 0.5 * limit)
     for _ in range(MAX_STEPS):
         # Outward until there is a bracket; h is mostly convex, so a line falls short.
-        h = _height(x, cut, chi2, terms, own, other, fractional, best, rival, product)
+        h = _height(x, cut, chi2, terms, own, other, fractional, best, rival, room)
         if math.isnan(h):
             return math.nan
         if h >= 0.0:
@@ -154,7 +155,7 @@ def _find_root(limit, start, gap, cut, chi2, terms, own, other, fractional, best
         x = x1 + min(max(share, nearest), 1.0 - nearest) * (x2 - x1)
         if low == 0.0 and share == 0.5 and min(x1, x2) == 0.0:
             x = high * 2.0**-10
-        h = _height(x, cut, chi2, terms, own, other, fractional, best, rival, product)
+        h = _height(x, cut, chi2, terms, own, other, fractional, best, rival, room)
         if math.isnan(h):
             return math.nan
         if h == 0.0:
@@ -208,7 +209,7 @@ def search(
     """
     most, features, classes = cells.shape[1], cells.shape[2], joint.shape[1]
     own, other = np.zeros((3, features, most)), np.zeros((3, features, most))
-    product = np.zeros(most)
+    room = np.zeros((2, most))
     for row in range(cells.shape[0]):
         best, count = prediction[row], terms[row]
         found[row], tipping[row] = math.inf, -1
@@ -237,7 +238,7 @@ def search(
             if found[row] < math.inf:
                 h = _height(
                     *(found[row], cut, chi2, count, own, other, fractional),
-                    *(class_table[best], class_table[rival], product),
+                    *(class_table[best], class_table[rival], room),
                 )
                 if h < -1e-9:
                     continue
@@ -248,7 +249,7 @@ def search(
             start = gap / slope if slope > 0.0 else limit
             x = _find_root(
                 *(limit, start, gap, cut, chi2, count, own, other),
-                *(fractional, class_table[best], class_table[rival], product),
+                *(fractional, class_table[best], class_table[rival], room),
             )
             if math.isnan(x):
                 found[row] = x

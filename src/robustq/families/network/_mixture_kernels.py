@@ -23,6 +23,7 @@ __all__ = ["count", "lay", "read"]
 
 PRIOR, FEATURES, ROOT = range(3)
 SMALL = 1e-150  # products are kept above this by taking their logarithm in time
+SAFE = 1e-250  # a product above this has not underflowed on the way
 
 int_matrix = types.Array(types.int64, 2, "C", readonly=True)
 code_cube = types.Array(types.int32, 3, "C", readonly=True)
@@ -83,31 +84,16 @@ def read(codes, sizes, own, leads, offsets, alone, class_probs, probs, cells, te
         count = 0
         for lead in range(features):
             code = codes[row, lead]
-            if code < 0 or not leads[own[lead] + code]:
-                continue
-            for c in range(classes):
-                part[count, c], logs[count, c] = 1.0, 0.0
-            for feature in range(features):
-                cells[row, count, feature] = -1
-                if codes[row, feature] >= 0:
-                    cell = _find_cell(codes, row, lead, feature, sizes, offsets, classes)
-                    _multiply(part[count], logs[count], probs, cell, classes)
-                    if not alone[feature]:
-                        cells[row, count, feature] = cell
-            count += 1
+            if code >= 0 and leads[own[lead] + code]:
+                _read_term(codes, row, lead, sizes, offsets, alone, classes, cells, count)
+                count += 1
         if count == 0:
             # Nobody leads: naive Bayes.
-            for c in range(classes):
-                part[0, c], logs[0, c] = 1.0, 0.0
-            for feature in range(features):
-                cells[row, 0, feature] = -1
-                if codes[row, feature] >= 0:
-                    cell = _find_cell(codes, row, feature, feature, sizes, offsets, classes)
-                    _multiply(part[0], logs[0], probs, cell, classes)
-                    if not alone[feature]:
-                        cells[row, 0, feature] = cell
+            _read_term(codes, row, -1, sizes, offsets, alone, classes, cells, 0)
             count = 1
         terms[row] = count
+        for j in range(count):
+            _multiply(cells[row, j], classes, probs, part[j], logs[j])
         for c in range(classes):
             most, total = -math.inf, 0.0
             for j in range(count):
@@ -115,21 +101,49 @@ def read(codes, sizes, own, leads, offsets, alone, class_probs, probs, cells, te
                     most = max(most, logs[j, c])
             for j in range(count):
                 if part[j, c] > 0.0:
-                    total += part[j, c] * math.exp(logs[j, c] - most)
+                    lag = logs[j, c] - most
+                    total += part[j, c] * (math.exp(lag) if lag < 0.0 else 1.0)
             joint[row, c] = -math.inf
             if total > 0.0 and class_probs[c] > 0.0:
                 joint[row, c] = most + math.log(total / count * class_probs[c])
 
 
 @inner
-def _multiply(part, logs, probs, cell, classes):
-    """Multiply the products of a term by a factor; before one could underflow, take logarithms."""
-    for c in range(classes):
-        factor = probs[cell + c]
-        if 0.0 < part[c] < SMALL or 0.0 < factor < SMALL:
-            logs[c] += math.log(part[c]) if part[c] > 0.0 else 0.0
-            part[c] = factor if part[c] > 0.0 else 0.0
+def _read_term(codes, row, lead, sizes, offsets, alone, classes, cells, at):
+    """Write the cells of a term; without a lead, those of each feature given the class alone."""
+    code = codes[row, lead] if lead >= 0 else 0
+    for feature in range(codes.shape[1]):
+        own = codes[row, feature]
+        if own < 0 or alone[feature]:
+            cells[row, at, feature] = -1
+        elif lead < 0 or lead == feature:
+            cells[row, at, feature] = offsets[feature, feature] + own * classes
         else:
+            here = offsets[lead, feature] + (code * sizes[feature] + own) * classes
+            cells[row, at, feature] = here
+
+
+@inner
+def _multiply(cells, classes, probs, part, logs):
+    """Write the products of a term, as part · e^logs."""
+    for c in range(classes):
+        part[c], logs[c] = 1.0, 0.0
+    for feature in range(len(cells)):
+        if cells[feature] >= 0:
+            for c in range(classes):
+                part[c] *= probs[cells[feature] + c]
+    for c in range(classes):
+        # Products of probabilities only fall: one that is not tiny has never been.
+        if part[c] > SAFE:
+            continue
+        part[c] = 1.0
+        for feature in range(len(cells)):
+            if cells[feature] < 0:
+                continue
+            factor = probs[cells[feature] + c]
+            if part[c] < SMALL and part[c] > 0.0:
+                logs[c] += math.log(part[c])
+                part[c] = 1.0
             part[c] *= factor
 
 
