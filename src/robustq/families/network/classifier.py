@@ -273,9 +273,10 @@ class BayesianNetworkClassifier(GenerativeClassifier):
 
     @classmethod
     def from_bif(cls, path: str | Path, target: str) -> Self:
-        """Return the network of a BIF or XMLBIF file, with one of its variables as the class.
+        """Return the network of a BIF file, with one of its variables as the class.
 
-        The file is text, and nothing in it can run. It tells no rows: sizes by rows are refused.
+        The file is text, and nothing in it can run. Its states are the categories, as text. It
+        tells no rows: sizes by rows are refused.
 
         Parameters
         ----------

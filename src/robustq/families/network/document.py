@@ -287,7 +287,7 @@ def _arrange(
         raise InputError(msg)
     probs = read_probabilities(given, (count, outcomes), f"{where}.probs")
     rows = read_row_counts(table.get("rows"), (count,), f"{where}.rows")
-    own = () if variable == CLASS else structure.parents[variable]
+    own = structure.class_parents if variable == CLASS else structure.parents[variable]
     order = [parents.index(p) for p in own]
     last = [parents.index(CLASS)] if CLASS in parents else []
     probs = probs.reshape(*shape, outcomes).transpose([*order, len(parents), *last])
