@@ -59,7 +59,7 @@ MODELS: dict[str, Callable[[], Any]] = {
 def measure(name: str, splits: int) -> dict[str, float]:
     """Return the mean accuracy of each model on one data set."""
     data = datasets.load(name)
-    X = pd.DataFrame(data.X).astype(str)
+    X = data.X.to_pandas().astype(str)
     y = np.asarray(data.y).astype(str)
     found: dict[str, list[float]] = {model: [] for model in (*MODELS, "pyAgrum")}
     for split in range(splits):
@@ -76,7 +76,10 @@ def measure(name: str, splits: int) -> dict[str, float]:
 def _try_pyagrum(X_train: Any, y_train: Any, X_test: Any, y_test: Any) -> float:
     """Return the accuracy of pyAgrum's tree, by its own `predict`; NaN without pyAgrum."""
     try:
-        from pyagrum.skbn import BNClassifier, BNDiscretizer  # noqa: PLC0415 (not a dependency)
+        from pyagrum.lib.discreteTypeProcessor import (  # noqa: PLC0415 (not a dependency)
+            DiscreteTypeProcessor,
+        )
+        from pyagrum.skbn import BNClassifier  # noqa: PLC0415
     except ImportError:
         return float("nan")
     names = {column: f"x{index}" for index, column in enumerate(X_train.columns)}
@@ -93,7 +96,7 @@ def _try_pyagrum(X_train: Any, y_train: Any, X_test: Any, y_test: Any) -> float:
         learningMethod="TAN",
         prior="Smoothing",
         priorWeight=1.0,
-        type_processor=BNDiscretizer(discretizationThreshold=10**9),
+        type_processor=DiscreteTypeProcessor(discretizationThreshold=10**9),
     )
     model.fit(X_train.rename(columns=names), pd.Series(codes, name="target"))
     got = np.asarray(model.predict(mended)).astype(int)

@@ -60,8 +60,9 @@ class BayesianNetworkClassifier(GenerativeClassifier):
         every feature has it as a parent.
     smoothing : float or "cv", default 1.0
         Pseudo-records for each category and row of a table. Where the class is the only parent they
-        are spread evenly, as in naive Bayes; where there are others, as the feature's distribution
-        given the class alone: a table that knows little backs off to it. "cv" takes the best of
+        are spread evenly, as in naive Bayes; where there are others there are three times as many,
+        spread as the feature's distribution given the class alone: a row of a table that knows
+        little backs off to it. "cv" takes the best of
         `robustq.learning.counts.SMOOTHING_GRID` in a 5-fold cross-validation; the structure is
         that of all rows.
     max_parents : int, default 2

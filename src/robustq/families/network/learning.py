@@ -9,6 +9,7 @@ import numpy as np
 
 from robustq.learning.counts import Counts
 
+from .mixture import BACK_OFF
 from .model import Network
 from .structure import Structure
 
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Pairs", "TableCounts", "learn_structure"]
 
-LEARNED = ("naive", "tan", "fan", "kdb")
 
 
 @dataclass(frozen=True)
@@ -196,9 +196,9 @@ class TableCounts:
     def estimate(self, smoothing: float, class_prior: Floats | None = None) -> Network:
         """Return the network that these counts and a smoothing give.
 
-        A feature with s categories gets s · smoothing pseudo-records a table row. Where the class
-        is its only parent they are spread evenly, as in naive Bayes; with other parents, as its
-        distribution given the class alone.
+        A feature with s categories gets s · smoothing pseudo-records a table row, spread evenly,
+        where the class is its only parent, as in naive Bayes. With other parents there are
+        `BACK_OFF` times as many, spread as its distribution given the class alone.
         """
         structure, wiring = self.structure, self.structure.wiring
         probs, rows = np.empty_like(self.values), np.empty(wiring.row_offsets[-1])
@@ -214,7 +214,7 @@ class TableCounts:
             if not structure.parents[i]:
                 table = given.reshape(structure.shape(i))
             else:
-                table = _share(counts + smoothing * size * given, given)
+                table = _share(counts + BACK_OFF * smoothing * size * given, given)
             probs[cells] = table.ravel()
             own_rows = slice(wiring.row_offsets[i], wiring.row_offsets[i + 1])
             rows[own_rows] = counts.sum(axis=-2).ravel()
