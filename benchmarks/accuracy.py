@@ -117,9 +117,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         found = measure(name, options.splits)
         print(f"{name:24}" + "".join(f"{found[model]:9.2f}" for model in columns), flush=True)
         behind += [
-            f"{model} on {name}"
-            for model in ("FAN", "AODE")
-            if found[model] < found["NB"] - WORST
+            f"{model} on {name}" for model in ("FAN", "AODE") if found[model] < found["NB"] - WORST
         ]
     for which in behind:
         print(f"more than {WORST} points behind naive Bayes: {which}", file=sys.stderr)

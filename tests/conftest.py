@@ -23,6 +23,7 @@ SLOW_NAMES = (
     "test_blocks_*_change_nothing",
     "test_both_paths_agree*",
     "test_classes_one_last_digit_apart_do_not_tie",
+    "test_complete_rows_are_exact",
     "test_equal_rows_rescale_equal_sizes",
     "test_five_hundred_times_one_last_digit",
     "test_hundreds_of_features_*",
@@ -41,6 +42,7 @@ SLOW_NAMES = (
     "test_robust_below_and_not_above",
     "test_robustness_is_drawn_for_right_and_wrong",
     "test_robustness_is_exact",
+    "test_rows_with_gaps_are_exact",
     "test_several_balls_at_once_are_what_they_are_alone",
     "test_ten_thousand_columns_are_read",
     "test_the_*_path_is_exact",
@@ -49,6 +51,7 @@ SLOW_NAMES = (
     "test_the_minimiser_lies_in_the_ball_and_attains_the_value",
     "test_wide_features_are_exact",
     "test_zeros_and_locals_without_rows_are_exact",
+    "test_zeros_and_tables_without_rows_are_exact",
 )
 
 # What a slow test reaches is reached by quick ones too, and tracing the exact arithmetic that it

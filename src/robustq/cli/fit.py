@@ -33,7 +33,7 @@ def fit(
     ] = None,
     target: Annotated[str | None, typer.Option(help="The column to predict.")] = None,
     model: Annotated[
-        str, typer.Option(help="nbc (naive Bayes), forest, or another family's name.")
+        str, typer.Option(help="nbc (naive Bayes), forest, tan, fan, kdb, aode or network.")
     ] = "forest",
     option: Annotated[
         list[str] | None,

@@ -323,11 +323,18 @@ class NaiveBayesClassifier(GenerativeClassifier):
         prior = read_prior(self.class_prior, len(classes))
         codes = encode(encoding, table).codes
         counts = Counts.of(codes, labels, weights, encoding.sizes, len(classes))
+
+        def predict(rest: Counts, smoothing: float, rows: Codes) -> Floats:
+            class_probs, probs = rest.estimate(smoothing, prior)
+            return log_joint(rows, class_probs, probs, counts.layout)
+
         if is_one_of(self.smoothing, "cv"):
             smoothing = choose_smoothing(
                 *(codes, labels, weights, counts, self._rng()),
-                lambda *rows: Counts.of(*rows, encoding.sizes, len(classes)),
-                lambda rest, s, rows: log_joint(rows, *rest.estimate(s, prior), counts.layout),
+                lambda rows, truth, weight: Counts.of(
+                    rows, truth, weight, encoding.sizes, len(classes)
+                ),
+                predict,
             )
         else:
             smoothing = float(self.smoothing)

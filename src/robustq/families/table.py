@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from robustq.exceptions import UnknownNameError
 
@@ -17,11 +17,13 @@ if TYPE_CHECKING:
 
 __all__ = ["KINDS", "RECIPES", "find_kinds", "find_recipe", "recipe_of"]
 
+FAMILIES: tuple[Any, ...] = (naive_bayes, forest)
+NETWORKS: Any = network  # one estimator, two kinds of model, and a recipe for each structure
 KINDS: dict[str, Kind] = {
-    kind.name: kind for kind in (naive_bayes.KIND, forest.KIND, *network.KINDS)
+    kind.name: kind for kind in (*(family.KIND for family in FAMILIES), *NETWORKS.KINDS)
 }
 RECIPES: dict[str, Recipe] = {
-    recipe.name: recipe for recipe in (naive_bayes.RECIPE, forest.RECIPE, *network.RECIPES)
+    recipe.name: recipe for recipe in (*(family.RECIPE for family in FAMILIES), *NETWORKS.RECIPES)
 }
 
 

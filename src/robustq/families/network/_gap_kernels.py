@@ -237,9 +237,7 @@ def lay(
         *(starts, parents, steps, offsets, widths, sizes, row_offsets),
         *(np.int64(len(class_probs)), probs, rows),
     )
-    nodes = (
-        *(ops, arities, node_probs, extras, locals_, slots, parts, features_, node_rows),
-    )
+    nodes = (*(ops, arities, node_probs, extras, locals_, slots, parts, features_, node_rows),)
     value, above = np.zeros(features, np.int64), np.zeros(features, np.int64)
     place = np.zeros((features, most), np.int64)
     stack, current = np.zeros(features, np.int64), np.zeros(features, np.int64)

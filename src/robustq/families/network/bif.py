@@ -354,7 +354,7 @@ def _build(states: dict[str, dict[str, int]], blocks: dict[str, Block], target: 
     order = sorted(states[target])
     own = [states[target][label] for label in order]
     states = {**states, target: {label: code for code, label in enumerate(order)}}
-    given = {
+    given: dict[int, dict[str, Any]] = {
         position[name]: {
             "parents": [position[parent] for parent in block.parents],
             "probs": _fill(name, block, states),

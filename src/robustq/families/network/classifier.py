@@ -170,13 +170,14 @@ class BayesianNetworkClassifier(GenerativeClassifier):
         sizes, structure = encoding.sizes, self.structure
         if is_one_of(structure, "aode"):
             Lead(sizes, classes).require_room()
-            return lambda *some: PairCounts.of(*some, sizes, classes, float(self.min_rows))
+            least = float(self.min_rows)
+            return lambda a, b, c: PairCounts.of(a, b, c, sizes, classes, least)
         if is_one_of(structure, "naive"):
             nothing = np.zeros((len(sizes), len(sizes)))
             pairs = Pairs(nothing, nothing[:, :1].ravel(), nothing)
             found = learn_structure("naive", pairs, sizes, classes, 0)
         elif isinstance(structure, str):
-            pairs = Pairs.of(*rows, sizes, classes)
+            pairs = Pairs.of(rows[0], rows[1], rows[2], sizes, classes)
             found = learn_structure(structure, pairs, sizes, classes, int(self.max_parents))
         else:
             found = read_edges(structure, encoding.names, target, sizes, classes)
@@ -184,7 +185,7 @@ class BayesianNetworkClassifier(GenerativeClassifier):
                 msg = "class_prior is for a class without parents: leave one of them out"
                 raise InputError(msg)
         found.require_room()
-        return lambda *some: TableCounts.of(found, *some)
+        return lambda codes, labels, weights: TableCounts.of(found, codes, labels, weights)
 
     def _choose_smoothing(
         self,
@@ -201,7 +202,7 @@ class BayesianNetworkClassifier(GenerativeClassifier):
             model = rest.estimate(smoothing, prior)
             return model.log_joint(Rows(codes, np.empty((len(codes), 0))))
 
-        return choose_smoothing(*rows, counts, rng, count, log_joint)
+        return choose_smoothing(rows[0], rows[1], rows[2], counts, rng, count, log_joint)
 
     def _check_parameters(self) -> None:
         known = isinstance(self.structure, Sequence) and not isinstance(self.structure, str)
@@ -219,8 +220,9 @@ class BayesianNetworkClassifier(GenerativeClassifier):
             raise InputError(msg)
         for name, least in (("max_parents", 0), ("n_bins", 1)):
             if not is_count(getattr(self, name), least):
-                msg = f"{name} must be a whole number of at least {least}"
-                raise InputError(f"{msg}, got {getattr(self, name)!r}")
+                got = getattr(self, name)
+                msg = f"{name} must be a whole number of at least {least}, got {got!r}"
+                raise InputError(msg)
         if not is_between(self.min_rows, 0.0, LARGEST_SMOOTHING, low_included=True):
             msg = f"min_rows must be a number of at least 0, got {self.min_rows!r}"
             raise InputError(msg)

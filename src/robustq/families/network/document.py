@@ -85,8 +85,13 @@ def pack_network(
     check_shape("feature_rows", arrays["feature_rows"], (int(wiring.row_offsets[-1]),))
     _check_counts(arrays["class_rows"], "class_rows")
     _check_counts(arrays["feature_rows"], "feature_rows")
-    names = ("class_probs", "feature_probs", "class_rows", "feature_rows")
-    model = Network(structure, *(arrays[name] for name in names))
+    model = Network(
+        structure,
+        arrays["class_probs"],
+        arrays["feature_probs"],
+        arrays["class_rows"],
+        arrays["feature_rows"],
+    )
     check_sums(model.class_probs, "class_probs")
     for i, size in enumerate(structure.sizes):
         if size:
@@ -230,9 +235,7 @@ def read_network(document: dict[str, Any], encoding: Encoding, classes: int) -> 
     return build_network(given, encoding, classes)
 
 
-def build_network(
-    given: dict[int, dict[str, Any]], encoding: Encoding, classes: int
-) -> Network:
+def build_network(given: dict[int, dict[str, Any]], encoding: Encoding, classes: int) -> Network:
     """Return the network of tables with parents in any order, by variable.
 
     Parameters
@@ -260,9 +263,9 @@ def build_network(
     # As many numbers as are given: room is made for no more.
     probs, rows = [np.zeros(0)], [np.zeros(0)]
     for i in features:
-        table, own = _arrange(given[i], structure.sizes[i], structure, i)
-        probs.append(table)
-        rows.append(own)
+        own_probs, own_rows = _arrange(given[i], structure.sizes[i], structure, i)
+        probs.append(own_probs)
+        rows.append(own_rows)
     class_probs, class_rows = _arrange(given[CLASS], classes, structure, CLASS)
     return Network(
         structure,
@@ -299,8 +302,9 @@ def _read_variable(given: Any, features: int, where: str) -> int:
         return CLASS
     if isinstance(given, int) and not isinstance(given, bool) and 0 <= given < features:
         return given
-    msg = f'{where} must be "class" or the position of a feature, from 0 to {features - 1}'
-    raise InputError(f"{msg}, got {given!r}")
+    what = f'"class" or the position of a feature, from 0 to {features - 1}'
+    msg = f"{where} must be {what}, got {given!r}"
+    raise InputError(msg)
 
 
 def write_mixture(model: NetworkMixture) -> dict[str, Any]:
@@ -390,4 +394,3 @@ def _read_lead(
     if len(seen) < features:
         msg = f"{where}.tables: a feature has none"
         raise InputError(msg)
-

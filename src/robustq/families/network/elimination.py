@@ -53,10 +53,14 @@ def eliminate(model: Network, codes: Codes, states: Codes) -> Floats:
 def _scopes(model: Network, pattern: Codes) -> list[tuple[int, ...]]:
     """Return what each factor is a function of: variables that were not seen, and the class."""
     structure = model.structure
-    scopes = [(*_unseen(structure.class_parents, pattern), CLASS)]
-    for i in np.flatnonzero(pattern).tolist():
-        scopes.append(_unseen((*structure.parents[i], i, *structure.parents_of(i)[:1]), pattern))
-    return scopes
+    own = (*_unseen(structure.class_parents, pattern), CLASS)
+    return [
+        own,
+        *(
+            _unseen((*structure.parents[i], i, *structure.parents_of(i)[:1]), pattern)
+            for i in np.flatnonzero(pattern).tolist()
+        ),
+    ]
 
 
 def _unseen(variables: tuple[int, ...], pattern: Codes) -> tuple[int, ...]:
@@ -110,8 +114,14 @@ def _solve(model: Network, codes: Codes, pattern: Codes, order: list[int]) -> Fl
 def _read(model: Network, codes: Codes, pattern: Codes) -> list[Factor]:
     """Return the tables as far as rows leave them open."""
     structure = model.structure
-    factors = [_take(model.class_probs.reshape(structure.class_shape),
-                     (*structure.class_parents, CLASS), codes, pattern)]
+    factors = [
+        _take(
+            model.class_probs.reshape(structure.class_shape),
+            (*structure.class_parents, CLASS),
+            codes,
+            pattern,
+        )
+    ]
     for i in np.flatnonzero(pattern).tolist():
         axes = (*structure.parents[i], i, CLASS)
         factor = _take(model.table(i), axes, codes, pattern)

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 __all__ = ["Pairs", "TableCounts", "learn_structure"]
 
 
-
 @dataclass(frozen=True)
 class Pairs:
     """What features tell of each other and of the class.
@@ -141,7 +140,9 @@ def _rank(pairs: Pairs, useful: list[int], max_parents: int) -> dict[int, Any]:
     """
     order = sorted(useful, key=lambda i: (-pairs.with_class[i], i))
     return {
-        own: tuple(sorted(sorted(order[:at], key=lambda i: (-pairs.between[own, i], i))[:max_parents]))
+        own: tuple(
+            sorted(sorted(order[:at], key=lambda i: (-pairs.between[own, i], i))[:max_parents])
+        )
         for at, own in enumerate(order)
     }
 

@@ -1,4 +1,4 @@
-"""Averaged one-dependence estimators: p(c, f) = p(c) · mean over j of p(f_j|c) Π p(f_i | c, f_j)."""
+"""Averaged one-dependence estimators: p(c, f) = p(c) · mean_j p(f_j | c) Π p(f_i | c, f_j)."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ class Lead:
         remedy = "take fewer bins, or fewer columns with many values"
         require_memory(8 * 16 * cells, "the tables of all pairs of features", remedy)
         if cells > MOST_CELLS:
-            msg = f"the tables of all pairs of features have {cells:,} cells, {MOST_CELLS:,} at most: "
-            raise InputError(msg + remedy)
+            msg = f"the tables of all pairs have {cells:,} cells, {MOST_CELLS:,} at most: {remedy}"
+            raise InputError(msg)
 
     def shape(self, lead: int, feature: int) -> tuple[int, int, int]:
         """Return values of the lead, of the feature, classes."""
@@ -66,7 +66,7 @@ class Lead:
 
     @cached_property
     def offsets(self) -> Indices:
-        """Where the table of each lead and feature begins, (leads, features); the end is `cells`."""
+        """Where the table of each lead and feature begins, (leads, features)."""
         return self._starts[0][:-1].reshape(len(self.sizes), len(self.sizes))
 
     @cached_property
@@ -219,7 +219,9 @@ class NetworkMixture:
     def _owner(self) -> Indices:
         """For each cell the feature that it is of."""
         sizes = self.layout.sizes
-        counts = [np.prod(self.layout.shape(j, i)) for j in range(len(sizes)) for i in range(len(sizes))]
+        counts = [
+            np.prod(self.layout.shape(j, i)) for j in range(len(sizes)) for i in range(len(sizes))
+        ]
         return np.repeat(np.tile(np.arange(len(sizes)), len(sizes)), counts)
 
     @cached_property

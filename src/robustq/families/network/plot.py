@@ -74,7 +74,8 @@ def _draw_edge(ax: Any, start: tuple[float, float], end: tuple[float, float], fa
 
 def _arrange(model: Network) -> list[list[int]]:
     """Return the variables line by line: each below all of its parents."""
-    structure, depth = model.structure, {}
+    structure = model.structure
+    depth: dict[int, int] = {}
     for variable in structure.order:
         parents = structure.class_parents if variable == CLASS else structure.parents_of(variable)
         depth[variable] = 1 + max((depth[parent] for parent in parents), default=-1)

@@ -77,7 +77,8 @@ class Structure:
         try:
             return tuple(TopologicalSorter(graph).static_order())
         except CycleError as error:
-            raise InputError(f"a cycle: {error.args[1]}") from error  # noqa: EM102 (never seen)
+            msg = f"the parents form a cycle: {error.args[1]}"
+            raise InputError(msg) from error
 
     def parents_of(self, feature: int) -> tuple[int, ...]:
         """Return the parents of a feature, the class first."""
@@ -111,15 +112,19 @@ class Structure:
         remedy = "take fewer parents, fewer bins, or fewer columns with many values"
         require_memory(8 * copies * total, "the tables of this network", remedy)
         if total > MOST_CELLS:
-            msg = f"the tables of this network have {total:,} cells, {MOST_CELLS:,} at most: "
-            raise InputError(msg + remedy)
+            msg = (
+                f"the tables of this network have {total:,} cells, {MOST_CELLS:,} at most: {remedy}"
+            )
+            raise InputError(msg)
 
     @cached_property
     def wiring(self) -> Wiring:
         """The structure as kernels read it."""
         count = len(self.sizes)
         starts = np.zeros(count + 1, dtype=np.int32)
-        parents, steps, offsets, row_offsets, widths = [], [], [0], [0], []
+        parents: list[int] = []
+        steps: list[int] = []
+        offsets, row_offsets, widths = [0], [0], []
         for i in range(count):
             shape = self.shape(i)
             starts[i + 1] = starts[i] + len(self.parents[i])
@@ -128,11 +133,13 @@ class Structure:
             widths.append(shape[-1])
             offsets.append(offsets[-1] + prod(shape))
             row_offsets.append(row_offsets[-1] + prod(shape[:-2]) * shape[-1])
-        whole = [np.array(a, dtype=np.int64) for a in (steps, offsets, widths, self.sizes)]
         return Wiring(
             starts,
             np.array(parents, dtype=np.int32),
-            *whole,
+            np.array(steps, dtype=np.int64),
+            np.array(offsets, dtype=np.int64),
+            np.array(widths, dtype=np.int64),
+            np.array(self.sizes, dtype=np.int64),
             np.array(row_offsets, dtype=np.int64),
         )
 
