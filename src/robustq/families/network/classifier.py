@@ -103,7 +103,7 @@ class BayesianNetworkClassifier(GenerativeClassifier):
     >>> model.predict([["sunny", None]]).tolist()
     ['out']
     >>> model.robustness([["sunny", "dry"]], "tv").round(4).tolist()
-    [0.1624]
+    [0.1332]
     """
 
     def __init__(
@@ -252,7 +252,7 @@ class BayesianNetworkClassifier(GenerativeClassifier):
 
     @property
     def edges_(self) -> list[tuple[str, str]]:
-        """The edges (parent, child); of averaged networks, those from the class alone."""
+        """The edges (parent, child); of averaged networks, those of all of them together."""
         names, target = self.encoding_.names, self.target_name_
         if isinstance(self.model_, Network):
             return self.model_.structure.name_edges(names, target)
@@ -300,6 +300,7 @@ class BayesianNetworkClassifier(GenerativeClassifier):
         classifier = cls()
         classifier.training_ = {"target": target}
         classifier._set_model(found.model, found.encoding, found.classes)
+        classifier.structure = classifier.edges_
         return classifier
 
     def to_bif(self, path: str | Path) -> None:
