@@ -222,6 +222,17 @@ def test_posteriors_that_would_not_fit_into_memory_are_refused_before():
         model.predict_proba(row)
 
 
+def test_a_feature_with_one_category_changes_nothing():
+    X, y = sample(200)
+    plain = BayesianNetworkClassifier([("a", "b")]).fit(X, y)
+    X["one"] = "x"
+    more = BayesianNetworkClassifier([("a", "b"), ("a", "one"), ("one", "c")]).fit(X, y)
+    X.loc[::2, "a"] = None
+    X.loc[::3, "one"] = None
+    assert np.array_equal(more.predict_proba(X), plain.predict_proba(X))
+    assert np.array_equal(more.robustness(X, "chi2"), plain.robustness(X, "chi2"))
+
+
 def test_weights_count_as_rows():
     X, y = sample(200)
     weights = np.random.default_rng(0).integers(0, 4, 200)

@@ -39,10 +39,10 @@ byte_vector_out = types.Array(types.int8, 1, "C")
 @kernel(
     types.void(
         *(code_matrix, code_vector, code_vector, code_vector, code_vector, bool_vector),
-        *(code_matrix_out, code_vector_out),
+        *(bool_vector, code_matrix_out, code_vector_out),
     )
 )
-def sort_cells(codes, order, starts, parents, class_parents, from_class, state, tangled):
+def sort_cells(codes, order, starts, parents, class_parents, from_class, alone, state, tangled):
     """Write which features a row has, which are summed over, and what cannot be told apart.
 
     Parameters
@@ -52,13 +52,15 @@ def sort_cells(codes, order, starts, parents, class_parents, from_class, state, 
     starts, parents : see `structure.Wiring`
     class_parents : the features that are parents of the class
     from_class : which features have the class as a parent
+    alone : which have a single category: nothing hangs on what is seen there
     state : (rows, features), written: `DROPPED`, `SEEN` or `SUMMED`
     tangled : (rows,), written: a missing feature whose sum does not split, −1 if there is none
     """
     for row in range(codes.shape[0]):
         tangled[row] = -1
         for feature in range(codes.shape[1]):
-            state[row, feature] = SEEN if codes[row, feature] >= 0 else DROPPED
+            seen = codes[row, feature] >= 0 and not alone[feature]
+            state[row, feature] = SEEN if seen else DROPPED
         for k in range(len(class_parents)):
             if codes[row, class_parents[k]] < 0:
                 state[row, class_parents[k]] = SUMMED

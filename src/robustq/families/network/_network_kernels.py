@@ -106,14 +106,13 @@ def read(
             product[c] = class_probs[max(prior_row[row], 0), c]
         for feature in range(codes.shape[1]):
             cell = np.int64(-1)
-            if codes[row, feature] >= 0:
+            if codes[row, feature] >= 0 and not alone[feature]:
                 cell = find_cell(codes, row, feature, starts, parents, steps, offsets, widths)
                 gap[row] |= cell < 0
             found[feature] = cell
-            free = cell >= 0 and not alone[feature]
-            cells[row, feature] = cell if free and from_class[feature] else -1
+            cells[row, feature] = cell if from_class[feature] else -1
             if others.shape[1] > 0:
-                others[row, feature] = cell if free and not from_class[feature] else -1
+                others[row, feature] = -1 if from_class[feature] else cell
             if cell >= 0:
                 wide = widths[feature] > 1
                 for c in range(classes):

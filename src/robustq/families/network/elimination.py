@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["eliminate"]
 
-SUMMED, SEEN = 2, 1
+SUMMED = 2
 AT_ONCE = 1 << 22  # cells of all rows together
 
 
@@ -133,7 +133,7 @@ def _read(model: Network, codes: Codes, pattern: Codes) -> list[Factor]:
 
 def _take(table: Floats, axes: tuple[int, ...], codes: Codes, pattern: Codes) -> Factor:
     """Return a table at the codes that were seen, rows first."""
-    seen = [k for k, v in enumerate(axes) if v != CLASS and pattern[v] == SEEN]
+    seen = [k for k, v in enumerate(axes) if v != CLASS and pattern[v] != SUMMED]
     open_ = [k for k in range(len(axes)) if k not in seen]
     turned = table.transpose([*seen, *open_])
     values = turned[tuple(codes[:, axes[k]] for k in seen)] if seen else turned[None]

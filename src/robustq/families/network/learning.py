@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Pairs", "TableCounts", "learn_structure"]
 
+LARGEST_TABLE = 1 << 24  # cells of two features together: beyond, no edge joins them
+
 
 @dataclass(frozen=True)
 class Pairs:
@@ -28,7 +30,7 @@ class Pairs:
     Attributes
     ----------
     between : ndarray of shape (features, features)
-        I(F_i; F_j | C), in nats; 0 on the diagonal.
+        I(F_i; F_j | C), in nats; 0 on the diagonal, −∞ where their table would be too large.
     with_class : ndarray of shape (features,)
         I(F_i; C)
     gain : ndarray of shape (features, features)
@@ -52,6 +54,9 @@ class Pairs:
         codes = np.asfortranarray(codes, dtype=np.int32)
         for i in range(features):
             for j in range(i):
+                if sizes[i] * sizes[j] * classes > LARGEST_TABLE:
+                    between[i, j] = between[j, i] = gain[i, j] = gain[j, i] = -np.inf
+                    continue
                 counts = np.zeros((sizes[i], sizes[j], classes))
                 _network_kernels.count_pair(
                     codes[:, i], codes[:, j], labels, weights, counts.reshape(-1), sizes[j], classes
@@ -99,7 +104,7 @@ def learn_structure(
     useful = [i for i, size in enumerate(sizes) if size > 1]
     parents: dict[int, tuple[int, ...]] = {}
     if name == "tan":
-        parents = _span(pairs, np.where(pairs.between >= 0.0, pairs.between, 0.0), useful, -1.0)
+        parents = _span(pairs, pairs.between, useful, -np.inf)
     elif name == "fan":
         parents = _span(pairs, pairs.gain, useful, 0.0)
     elif name == "kdb":
@@ -139,12 +144,12 @@ def _rank(pairs: Pairs, useful: list[int], max_parents: int) -> dict[int, Any]:
     Before it stand those that tell more of the class.
     """
     order = sorted(useful, key=lambda i: (-pairs.with_class[i], i))
-    return {
-        own: tuple(
-            sorted(sorted(order[:at], key=lambda i: (-pairs.between[own, i], i))[:max_parents])
-        )
-        for at, own in enumerate(order)
-    }
+    parents = {}
+    for at, own in enumerate(order):
+        before = [i for i in order[:at] if pairs.between[own, i] > -np.inf]
+        best = sorted(before, key=lambda i: (-pairs.between[own, i], i))[:max_parents]
+        parents[own] = tuple(sorted(best))
+    return parents
 
 
 @dataclass(frozen=True)

@@ -130,7 +130,7 @@ class Network:
         structure = self.structure
         codes = np.ascontiguousarray(rows.codes, dtype=np.int32)
         if structure.alone.any():
-            # The only value there is: nothing is to be summed over.
+            # The only value there is: as a parent it is known, and as a child a factor of 1.
             codes = np.where(structure.alone & (codes < 0), np.int32(0), codes)
         count, features = codes.shape
         prior_row = self._find_prior_rows(codes)
@@ -244,7 +244,7 @@ class _Located:
         _gap_kernels.sort_cells(
             *(self.codes, order, wiring.starts, wiring.parents),
             *(np.array(structure.class_parents, dtype=np.int32), structure.tied_to_class),
-            *(states, self.tangled),
+            *(structure.alone, states, self.tangled),
         )
         return states
 
