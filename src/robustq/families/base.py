@@ -56,7 +56,7 @@ __all__ = [
 ]
 
 BLOCK_ROWS = 1 << 13
-LEAST_ROWS = 1 << 8
+LEAST_ROWS = 1 << 10
 RULES = ("maximality", "interval")
 
 
@@ -369,8 +369,8 @@ class GenerativeClassifier(Scoring, ClassifierMixin, BaseEstimator, ABC):
         def work(block: slice) -> None:
             found.put(block, engine.quantify(self.model_, rows[firsts[block]], bound))
 
-        # Enough blocks for all threads, and for whoever watches.
-        share = len(firsts) // (8 * (self._threads() or count_cores()))
+        # Enough blocks for all threads; large ones, since each reads the whole model once.
+        share = -(-len(firsts) // (self._threads() or count_cores()))
         block_rows = min(BLOCK_ROWS, max(LEAST_ROWS, share))
         for_each_block(work, len(firsts), block_rows, self._threads())
         return found.take(twins)
