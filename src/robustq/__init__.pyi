@@ -1,4 +1,4 @@
-from . import datasets, indicators, perturbations, rejection
+from . import credal, datasets, indicators, perturbations, rejection
 from .core.assessment import Assessment
 from .exceptions import (
     DomainError,
@@ -12,21 +12,26 @@ from .exceptions import (
     UnknownValueWarning,
     UnsupportedError,
 )
+from .families.circuit.classifier import CircuitClassifier
 from .families.files import load
 from .families.forest.classifier import GenerativeForestClassifier, GenerativeTreeClassifier
 from .families.functions import (
     assess,
     credal_predict,
     is_robust,
+    posterior_bounds,
     posterior_robustness,
     robustness,
 )
 from .families.naive_bayes import NaiveBayesClassifier
+from .families.network.classifier import BayesianNetworkClassifier
 from .io.reading import read
 from .selection.selective import SelectiveClassifier
 
 __all__ = [
     "Assessment",
+    "BayesianNetworkClassifier",
+    "CircuitClassifier",
     "DomainError",
     "FileError",
     "GenerativeForestClassifier",
@@ -42,12 +47,14 @@ __all__ = [
     "UnknownValueWarning",
     "UnsupportedError",
     "assess",
+    "credal",
     "credal_predict",
     "datasets",
     "indicators",
     "is_robust",
     "load",
     "perturbations",
+    "posterior_bounds",
     "posterior_robustness",
     "read",
     "rejection",

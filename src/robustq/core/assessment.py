@@ -52,6 +52,9 @@ class Assessment:
         The index of the frame that was assessed; of a table without one, the positions of the rows.
     unknown : dict of str to int
         How many values of each column were never seen in training, in the whole table assessed.
+    others : int
+        In how many rows of that table `predict` says another class than the most probable one,
+        which is what is judged. Only classifiers that are none of robustq's do so.
 
     Examples
     --------
@@ -74,6 +77,7 @@ class Assessment:
     tipping_class: dict[str, np.ndarray[Any, Any]]
     index: Any = None
     unknown: dict[str, int] = field(default_factory=dict)
+    others: int = 0
 
     @classmethod
     def of(
@@ -87,7 +91,7 @@ class Assessment:
         names : sequence of str
         classes : ndarray
         more : Any
-            `index` and `unknown`.
+            `index`, `unknown` and `others`.
         """
         return cls(
             prediction=classes[found.prediction],
@@ -102,6 +106,13 @@ class Assessment:
         )
 
     def __post_init__(self) -> None:
+        arrays = (self.prediction, self.probability, self.runner_up)
+        tables = (self.robustness, self.tipping_class)
+        if not all(isinstance(array, np.ndarray) for array in arrays) or not all(
+            isinstance(table, dict) for table in tables
+        ):
+            msg = "an Assessment is made by model.assess, of arrays and of dictionaries of them"
+            raise InputError(msg)
         if self.index is None:
             object.__setattr__(self, "index", np.arange(len(self)))
 
@@ -140,7 +151,7 @@ class Assessment:
             raise InputError(msg)
         if by is None:
             by = next(iter(self.robustness), None)
-        if by not in self.robustness:
+        if not isinstance(by, str) or by not in self.robustness:
             msg = f"nothing was assessed by {by!r}: there is {', '.join(self.robustness) or 'none'}"
             raise UnknownNameError(msg)
         return self[np.argsort(self.robustness[by], kind="stable")[: int(n)]]

@@ -9,6 +9,7 @@ import numpy as np
 from robustq import rejection
 from robustq.blocks import for_each_block
 from robustq.core.neighbourhoods import read
+from robustq.credal.curves import trace
 from robustq.families.base import describe_unknown
 from robustq.families.others import describe_others
 from robustq.families.seen_rows import find_seen
@@ -17,6 +18,7 @@ from robustq.indicators.choices import list_single, remark_on
 from robustq.indicators.scores import examine
 from robustq.rejection.averages import GRID
 from robustq.rejection.bands import confidence_band
+from robustq.scoring import Guest
 from robustq.tables.table import take_rows
 
 if TYPE_CHECKING:
@@ -26,9 +28,8 @@ if TYPE_CHECKING:
 
     from robustq.arrays import Bools, Floats, Indices
     from robustq.core.assessment import Assessment
-    from robustq.core.neighbourhoods import PerturbationLike
+    from robustq.core.neighbourhoods import Neighbourhood, PerturbationLike
     from robustq.families.base import GenerativeClassifier
-    from robustq.scoring import Guest
 
 __all__ = ["evaluate"]
 
@@ -69,7 +70,8 @@ def evaluate(
     known = list_single(model)
     chosen = list(names or [name for name in known if len(y) <= FEW_ROWS or _is_quick(name)])
     told = read(ball)
-    seen = examine(model, X, chosen, more=[told])
+    asked, features = _find_asked(model, X)
+    seen = examine(asked, features, chosen, more=[told])
     correct = seen.assessment.prediction == y
     robustness = seen.assessment.robustness[told.name]
     return {
@@ -81,7 +83,7 @@ def evaluate(
         "indicators": _describe_curves(correct, seen.scores),
         "left_out": [name for name in known if name not in chosen] if names is None else [],
         "unknown": seen.assessment.unknown,
-        "cautions": _list_cautions(model, X, y, seen.assessment.unknown),
+        "cautions": _list_cautions(model, X, y, seen.assessment),
         "remarks": remark_on(model, seen.scores),
         "ball": told.name,
         "robustness": {
@@ -90,16 +92,23 @@ def evaluate(
         },
         "points": {"correct": correct, "robustness": robustness},
         "least": _list_least(X, y, seen.assessment, told.name, rows),
+        "credal": _describe_sets(asked, features, y, seen.assessment, told),
     }
 
 
+def _find_asked(model: GenerativeClassifier | Guest, X: pa.Table) -> tuple[Any, Any]:
+    """Return whom to ask, and the table as they take it."""
+    return (model.estimator, model.adapt(X)) if isinstance(model, Guest) else (model, X)
+
+
 def _list_cautions(
-    model: Any, X: pa.Table, y: np.ndarray[Any, Any], unknown: dict[str, int]
+    model: Any, X: pa.Table, y: np.ndarray[Any, Any], assessment: Assessment
 ) -> list[str]:
     """Return, in words, what makes the figures less than they seem."""
-    cautions = [describe_unknown(unknown)] if unknown else []
-    if others := getattr(model, "others", 0):
-        cautions.append(f"in {others:,} of {len(y):,} rows {describe_others(model.estimator)}")
+    cautions = [describe_unknown(assessment.unknown)] if assessment.unknown else []
+    if assessment.others:
+        told = describe_others(model.estimator)
+        cautions.append(f"in {assessment.others:,} of {len(y):,} rows {told}")
     seen = find_seen(model, X, y, getattr(model, "training_", {}).get("sketch"))
     if seen is not None and seen.found:
         rows = f"{seen.found:,} of {seen.looked_at:,} rows"
@@ -111,6 +120,18 @@ def _list_cautions(
             "promise too much"
         )
     return cautions
+
+
+def _describe_sets(
+    model: Any,
+    X: Any,
+    y: np.ndarray[Any, Any],
+    assessment: Assessment,
+    told: Neighbourhood,
+) -> dict[str, Any]:
+    """Return what sets of classes are worth at several sizes."""
+    found = trace(model, X, y, told, assessment)
+    return {name: column.tolist() for name, column in found.to_dict().items()}
 
 
 def _describe_classes(y: np.ndarray[Any, Any], correct: Bools) -> dict[str, Any]:

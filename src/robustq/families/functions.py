@@ -29,6 +29,7 @@ __all__ = [
     "credal_predict",
     "find_subject",
     "is_robust",
+    "posterior_bounds",
     "posterior_robustness",
     "robustness",
 ]
@@ -132,8 +133,42 @@ def credal_predict(
     *,
     parts: str | Iterable[str] | None = None,
     sizes: str | None = None,
+    rule: str = "maximality",
 ) -> Bools:
-    """Tell which classes no other class beats for certain at size delta (maximality).
+    """Tell which classes no other class beats for certain at size delta.
+
+    Parameters
+    ----------
+    model : estimator
+        As in `robustness`.
+    X : frame or array of shape (rows, features)
+    perturbation : str or Perturbation
+    delta : float or array_like of shape (rows,)
+    parts, sizes : optional
+        See `GenerativeClassifier.robustness`.
+    rule : {"maximality", "interval"}
+        See `GenerativeClassifier.credal_predict`.
+
+    Returns
+    -------
+    ndarray of bool, of shape (rows, classes)
+    """
+    subject, transform = find_subject(model)
+    return subject.credal_predict(
+        transform(X), perturbation, delta, parts=parts, sizes=sizes, rule=rule
+    )
+
+
+def posterior_bounds(
+    model: Any,
+    X: Any,
+    perturbation: PerturbationLike,
+    delta: ArrayLike,
+    *,
+    parts: str | Iterable[str] | None = None,
+    sizes: str | None = None,
+) -> tuple[Floats, Floats]:
+    """Return between what p(c | f) lies in all models of size delta.
 
     Parameters
     ----------
@@ -147,10 +182,10 @@ def credal_predict(
 
     Returns
     -------
-    ndarray of bool, of shape (rows, classes)
+    lower, upper : ndarray of shape (rows, classes)
     """
     subject, transform = find_subject(model)
-    return subject.credal_predict(transform(X), perturbation, delta, parts=parts, sizes=sizes)
+    return subject.posterior_bounds(transform(X), perturbation, delta, parts=parts, sizes=sizes)
 
 
 def posterior_robustness(proba: Any, perturbation: PerturbationLike = "tv") -> Floats:

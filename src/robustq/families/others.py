@@ -18,7 +18,15 @@ from robustq.blocks import for_each_block
 from robustq.core import atoms, engine
 from robustq.core.assessment import Assessment
 from robustq.core.leaves import LEAF_CLASSES, POSTERIOR, ROOT, ClassLeaves, Votes
-from robustq.core.neighbourhoods import Neighbourhood, OnAtoms, Perturbed, read, read_all
+from robustq.core.neighbourhoods import (
+    Neighbourhood,
+    OnAtoms,
+    Perturbed,
+    check_sizes,
+    read,
+    read_all,
+)
+from robustq.core.posteriors import bound_posteriors, check_rule, find_sets
 from robustq.core.quantified import Quantified
 from robustq.exceptions import (
     InputError,
@@ -98,32 +106,58 @@ class OtherClassifier:
         """Return how large a perturbation flips each prediction."""
         return self.quantify(X, [read(perturbation, parts, sizes)]).robustness[0]
 
-    def assess(self, X: Any, perturbations: Any, *, parts: Any = None, sizes: Any = None) -> Any:
+    def assess(
+        self, X: Any, perturbations: Any, *, parts: Any = None, sizes: Any = None
+    ) -> Assessment:
         """Return for each row the prediction, its probability, its robustness and its rivals."""
-        neighbourhoods = read_all(perturbations, parts, sizes)
-        found = self.quantify(X, neighbourhoods)
+        assessment = self._assess(X, read_all(perturbations, parts, sizes))
+        self._warn(assessment.others, len(assessment))
+        return assessment
+
+    def examine(self, X: Any, neighbourhoods: Sequence[Neighbourhood]) -> tuple[Assessment, Floats]:
+        """Return what `assess` does, and log p(c | f); warns of nothing."""
+        with np.errstate(divide="ignore"):
+            return self._assess(X, neighbourhoods), np.log(self._predict(X, count_rows(X)))
+
+    def _assess(self, X: Any, neighbourhoods: Sequence[Neighbourhood]) -> Assessment:
+        found, others = self.quantify_and_count(X, neighbourhoods)
         names = [neighbourhood.name for neighbourhood in neighbourhoods]
-        return Assessment.of(found, names, self.classes_, index=index_of(X))
+        return Assessment.of(found, names, self.classes_, index=index_of(X), others=others)
 
     def is_robust(self, X: Any, perturbation: Any, delta: Any, *, parts: Any, sizes: Any) -> Bools:
         """Tell whether no perturbation of size delta flips the prediction."""
         neighbourhood = read(perturbation, parts, sizes)
-        given = self._bind(neighbourhood).bound.check_sizes(delta, count_rows(X))
+        given = check_sizes(self._bind(neighbourhood).bound, delta, count_rows(X))
         return given < self.quantify(X, [neighbourhood]).robustness[0]
 
     def credal_predict(
-        self, X: Any, perturbation: Any, delta: Any, *, parts: Any, sizes: Any
+        self, X: Any, perturbation: Any, delta: Any, *, parts: Any, sizes: Any, rule: str
     ) -> Bools:
-        """Tell which classes no other class beats for certain at size delta (maximality)."""
+        """Tell which classes no other class beats for certain at size delta."""
+        check_rule(rule)
         bound, of_trees = self._bind(read(perturbation, parts, sizes))
-        given = bound.check_sizes(delta, count_rows(X))
+        given = check_sizes(bound, delta, count_rows(X))
         out = np.empty((len(given), len(self.classes_)), dtype=bool)
 
         def work(model: Any, rows: Rows, at: slice) -> None:
-            out[at] = engine.find_maximal(model, rows, bound, given[at])
+            out[at] = find_sets(model, rows, bound, given[at], rule)
 
         self._warn(self._for_each_block(X, work, of_trees=of_trees), len(given))
         return out
+
+    def posterior_bounds(
+        self, X: Any, perturbation: Any, delta: Any, *, parts: Any, sizes: Any
+    ) -> tuple[Floats, Floats]:
+        """Return between what p(c | f) lies at size delta."""
+        bound, of_trees = self._bind(read(perturbation, parts, sizes))
+        given = check_sizes(bound, delta, count_rows(X))
+        lower, upper = np.empty((2, len(given), len(self.classes_)))
+
+        def work(model: Any, rows: Rows, at: slice) -> None:
+            lower[at], upper[at] = bound_posteriors(model, rows, bound, given[at])
+
+        self._warn(self._for_each_block(X, work, of_trees=of_trees), len(given))
+        return lower, upper
 
     def quantify(self, X: Any, neighbourhoods: Sequence[Neighbourhood]) -> Quantified:
         """Return what `assess` tells, with the positions of classes instead of labels."""
@@ -156,6 +190,9 @@ class OtherClassifier:
 
     def _bind(self, neighbourhood: Neighbourhood) -> _Question:
         parts, name = neighbourhood.parts, type(self.inside).__name__
+        if neighbourhood.coupled:
+            msg = f"idm adds records to a naive Bayes model, and {name} is none: take epsilon"
+            raise UnsupportedError(msg)
         if parts == "joint":
             msg = (
                 f"{neighbourhood.name}: of {name} only p(c | f) is known, and no joint "

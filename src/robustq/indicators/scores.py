@@ -11,8 +11,7 @@ from scipy.special import softmax
 
 from robustq.core.neighbourhoods import Neighbourhood
 from robustq.exceptions import InputError
-from robustq.families.base import GenerativeClassifier, ignoring_unknown_values
-from robustq.families.functions import assess
+from robustq.families.functions import assess, find_subject
 from robustq.families.probabilities import predict_probabilities
 from robustq.perturbations import Perturbation
 
@@ -95,18 +94,19 @@ class Examined:
 
 
 def examine(
-    classifier: Any,
+    model: Any,
     X: Any,
     names: Sequence[IndicatorLike],
     ensemble: BootstrapEnsemble | None = None,
     *,
     more: Sequence[Neighbourhood] = (),
 ) -> Examined:
-    """Return predictions and indicators of them; nothing is said about unknown values.
+    """Return predictions and indicators of them; nobody is warned of anything.
 
     Parameters
     ----------
-    classifier : GenerativeClassifier, or another with `assess` and `predict_proba`
+    model : estimator
+        As in `compute`.
     X : frame or array of shape (rows, features)
     names : sequence of str or Indicator
     ensemble : BootstrapEnsemble, optional
@@ -116,23 +116,14 @@ def examine(
     wanted = _read(names)
     _require_ensemble(wanted, ensemble)
     asked = {n.name: n for n in (*_neighbourhoods(wanted), *more)}
-    with ignoring_unknown_values():
-        assessment = classifier.assess(X, list(asked.values()))
-        probs, possible = _look(classifier, X)
+    subject, transform = find_subject(model)
+    assessment, joint = subject.examine(transform(X), list(asked.values()))
+    possible = joint.max(axis=1) > -np.inf
+    # Where p(f) = 0 all classes are equally likely.
+    probs = softmax(np.where(possible[:, None], joint, 0.0), axis=1)
     values = _read_off(wanted, assessment.robustness, probs, ensemble, X)
     scores = {indicator.name: indicator.as_trust(values[indicator.name]) for indicator in wanted}
     return Examined(assessment, possible, values, scores)
-
-
-def _look(classifier: Any, X: Any) -> tuple[Floats, Bools]:
-    """Return p(c | f), and which rows are possible."""
-    if not isinstance(classifier, GenerativeClassifier):
-        probs = predict_probabilities(classifier, X)
-        return probs, np.ones(len(probs), dtype=bool)
-    joint = classifier.predict_joint_log_proba(X)
-    possible = joint.max(axis=1) > -np.inf
-    # Where p(f) = 0 all classes are equally likely.
-    return softmax(np.where(possible[:, None], joint, 0.0), axis=1), possible
 
 
 def _measure(

@@ -11,12 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from robustq.core.assessment import Assessment
 from robustq.exceptions import InputError
 from robustq.families.base import GenerativeClassifier
 from robustq.families.files import load
 from robustq.families.functions import find_subject
-from robustq.families.probabilities import predict_probabilities
 from robustq.io import infer_types, require_columns
 from robustq.io.adapting import adapt_numbers
 from robustq.perturbations.importing import import_object
@@ -26,7 +24,6 @@ from robustq.tables.texts import is_text, mark_gaps
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from robustq.arrays import Floats
     from robustq.core.neighbourhoods import Neighbourhood
     from robustq.core.quantified import Quantified
 
@@ -135,38 +132,25 @@ class Guest:
             raise InputError(msg)
         return tuple(names)
 
-    # Questions
-
-    def quantify(
-        self, table: pa.Table, neighbourhoods: Sequence[Neighbourhood]
-    ) -> tuple[Quantified, dict[str, int]]:
-        """Return predictions and their robustness, and how many values were never seen."""
-        X = self._transform(self._adapt(table))
-        if isinstance(self.subject, GenerativeClassifier):
-            return self.subject.count_and_quantify(X, neighbourhoods)
-        found, others = self.subject.quantify_and_count(X, neighbourhoods)
-        self.others += others
-        return found, {}
-
-    def assess(self, table: pa.Table, neighbourhoods: Sequence[Neighbourhood]) -> Assessment:
-        """Return the same, with labels."""
-        found, unknown = self.quantify(table, neighbourhoods)
-        names = [neighbourhood.name for neighbourhood in neighbourhoods]
-        return Assessment.of(found, names, self.classes_, unknown=unknown)
-
-    def predict_proba(self, table: pa.Table) -> Floats:
-        """Return p(c | f)."""
-        return predict_probabilities(self.estimator, self._adapt(table))
-
     # Tables
 
-    def _adapt(self, table: pa.Table) -> Any:
+    def adapt(self, table: pa.Table) -> Any:
         """Return what the estimator takes: a frame, or an array if it was fitted on one."""
         names = self.names or tuple(table.column_names)
         columns = {name: _as_array(self._read(table[name], name)) for name in names}
         if self.names is None:
             return np.column_stack(list(columns.values()))
         return as_pandas(columns)
+
+    def quantify(
+        self, X: Any, neighbourhoods: Sequence[Neighbourhood]
+    ) -> tuple[Quantified, dict[str, int]]:
+        """Return predictions and their robustness, and how many values were never seen."""
+        if isinstance(self.subject, GenerativeClassifier):
+            return self.subject.count_and_quantify(self._transform(X), neighbourhoods)
+        found, others = self.subject.quantify_and_count(X, neighbourhoods)
+        self.others += others
+        return found, {}
 
     def _read(self, column: pa.ChunkedArray, name: str) -> Any:
         if not is_text(column.type):
