@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -190,7 +191,7 @@ def _list_least(
     X: pa.Table, y: np.ndarray[Any, Any], assessment: Assessment, ball: str, places: Indices | None
 ) -> list[dict[str, Any]]:
     """Return the least robust predictions, with what would flip them."""
-    least = assessment.least(LEAST_ROBUST, ball)
+    least = replace(assessment, index=np.arange(len(y))).least(LEAST_ROBUST, ball)
     places = np.arange(len(y)) if places is None else places
     features = take_rows(X, least.index).to_pylist()
     return [
