@@ -1,7 +1,9 @@
 """Means of class leaves, perturbed by ε-contamination, total variation or χ².
 
 For a rival c, each leaf has V = E̲_q[1_ĉ − 1_c], and R_c(δ) = E̲_w[V] over the weights w = 1/T of T
-leaves; only two probabilities of each leaf matter, a = q(ĉ) and b = q(c).
+leaves; only two probabilities of each leaf matter, a = q(ĉ) and b = q(c). R falls as δ grows, and
+is followed down to 0 by its slope: in δ for total variation, where it is made of parabolas, and in
+√δ for χ², where it is nearly straight.
 """
 
 import math
@@ -20,16 +22,17 @@ from robustq.kernels import (
     kernel,
 )
 
-from ._circuit_kernels import _interpolate as interpolate
-from .modes import CHI2, EPSILON, TV
+from .modes import EPSILON, TV
 
-__all__ = ["add", "search"]
+__all__ = ["ROOM", "add", "search"]
 
 ENOUGH = 1e-11  # how near, relative, is near enough
 NEAR = 1e-5  # leads that are smaller, relative to what they are made of, show their rounding
-FARTHEST = 1e12  # sizes of χ² beyond this are left to the recursion
-MAX_STEPS = 100
-A, B, V, SORTED = range(4)  # the rows of the room to work in
+FARTHEST = 1e6  # roots of sizes of χ² beyond this are left to the recursion
+MAX_STEPS = 200
+STRAIGHT = 12  # so many steps go by the slope alone
+A, B, SPREAD, V, FALL = range(5)  # the rows of the room to work in
+ROOM = 5
 
 
 @kernel(types.void(float_matrix, code_matrix, float_matrix_out))
@@ -41,39 +44,24 @@ def add(class_table, leaves, out):
                 out[row, c] += class_table[leaves[row, voice], c]
 
 
-@inner
-def _lower(mode, a, b, delta):
-    """Return E̲_q[1_ĉ − 1_c] in the ball of a size around one leaf."""
-    if mode == TV:
-        return a - b - 2.0 * delta if delta <= a else max(-b - delta, -1.0)
-    mean = a - b
-    spread = a + b - mean * mean
-    if a > 0.0 and delta * (1.0 - mean) ** 2 < spread:
-        return mean - math.sqrt(delta * spread)
-    rest = 1.0 - a
-    if rest <= 0.0:
-        return 1.0
-    share = min(b / rest, 1.0)
-    left = max(rest * (1.0 + delta) - 1.0, 0.0)
-    if left * share < 1.0 - share:
-        return -share - math.sqrt(left * share * (1.0 - share))
-    return -1.0 if b > 0.0 else 0.0
+# Total variation
 
 
 @inner
-def _place(values, count, place):
-    """Order values so that the larger ones stand before a place, and the smaller ones behind."""
-    low, high = 0, count - 1
+def _place(a, b, low, high, place):
+    """Order leaves so that those with larger leads a − b stand before a place."""
     while low < high:
-        pivot = values[(low + high) // 2]
+        middle = (low + high) // 2
+        pivot = a[middle] - b[middle]
         i, j = low, high
         while i <= j:
-            while values[i] > pivot:
+            while a[i] - b[i] > pivot:
                 i += 1
-            while values[j] < pivot:
+            while a[j] - b[j] < pivot:
                 j -= 1
             if i <= j:
-                values[i], values[j] = values[j], values[i]
+                a[i], a[j] = a[j], a[i]
+                b[i], b[j] = b[j], b[i]
                 i += 1
                 j -= 1
         if place <= j:
@@ -85,91 +73,153 @@ def _place(values, count, place):
 
 
 @inner
-def _sort(values, count):
-    """Sort values, by ever smaller steps: numpy's sort would make arrays."""
-    step = 1
-    while 9 * step < 4 * count:
-        step = 9 * step // 4 + 1
-    while step > 0:
-        for i in range(step, count):
-            value, j = values[i], i
-            while j >= step and values[j - step] > value:
-                values[j] = values[j - step]
-                j -= step
-            values[j] = value
-        step = 4 * step // 9
+def _look_tv(of_root, of_leaves, voices, delta, low, high, room):
+    """Return R at a size, how fast it falls, and half of how its slope changes.
 
-
-@inner
-def _mix_tv(room, voices, least, delta):
-    """Return the mean after the largest values have lost delta of the mass to the least."""
-    moved = delta * voices
-    whole = min(int(moved), voices)
-    if whole >= voices:
-        return least
-    _place(room[SORTED], voices, whole)
-    # What is left, not what is gone: where that is 0, nothing may be left over by rounding.
-    left = (1.0 - (moved - whole)) * room[SORTED, whole] + moved * least
-    for k in range(whole + 1, voices):
-        left += room[SORTED, k]
-    return left / voices
-
-
-@inner
-def _mix_chi2(room, voices, total, delta):
-    """Return the lower mean, by the level sets {V <= v}, v from the largest one downward."""
-    values = room[SORTED]
-    mean, square, most = total / voices, 0.0, -math.inf
-    for k in range(voices):
-        square += (values[k] - mean) ** 2
-        most = max(most, values[k])
-    if delta * (most - mean) ** 2 < square / voices:
-        return mean - math.sqrt(delta * square / voices)
-    _sort(values, voices)
-    # Means and squares of ever fewer values, the largest ones left out.
-    for count in range(voices, 0, -1):
-        if count < voices:
-            gone = values[count]
-            before = mean
-            mean += (mean - gone) / count
-            square = max(square - (gone - mean) * (gone - before), 0.0)
-            if values[count - 1] == gone:
-                continue
-        left = max(count / voices * (1.0 + delta) - 1.0, 0.0)
-        if left * (values[count - 1] - mean) ** 2 < square / count:
-            return mean - math.sqrt(left * square / count)
-    return values[0]
-
-
-@inner
-def _evaluate(mode, of_root, of_leaves, voices, delta, room):
-    """Return R at a size."""
-    total, least = 0.0, math.inf
-    for k in range(voices):
+    The weights of the largest V go to the least one. Where R >= 0 these are the leaves of the
+    largest leads at size 0, whatever the size, and otherwise they only make R less negative; of
+    those in front and behind, two places are known.
+    """
+    a, b = room[A], room[B]
+    moved = delta * voices if of_root else 0.0
+    first = min(int(moved), voices - 1)
+    if of_root:
+        _place(a, b, low, high, first)
+    total, falls, least, least_falls = 0.0, 0.0, math.inf, 0.0
+    cut, cut_falls = 0.0, 0.0
+    for k in range(first, voices):
+        value, fall = a[k] - b[k], 0.0
         if of_leaves:
-            room[V, k] = _lower(mode, room[A, k], room[B, k], delta)
-        else:
-            room[V, k] = room[A, k] - room[B, k]
-        total += room[V, k]
-        least = min(least, room[V, k])
-    if not of_root or voices == 1:
-        return total / voices
-    for k in range(voices):
-        room[SORTED, k] = room[V, k]
-    if mode == TV:
-        return _mix_tv(room, voices, least, delta)
-    return _mix_chi2(room, voices, total, delta)
+            value = max(max(a[k] - delta, 0.0) - b[k] - delta, -1.0)
+            fall = 2.0 if a[k] > delta else (1.0 if value > -1.0 else 0.0)
+        if k == first:
+            cut, cut_falls = value, fall
+        total += value
+        falls += fall
+        if value < least:
+            least, least_falls = value, fall
+    if not of_root:
+        return total / voices, falls / voices, 0.0
+    gone = moved - first
+    height = (total - gone * cut + moved * least) / voices
+    return (
+        height,
+        (falls - gone * cut_falls + moved * least_falls) / voices + cut - least,
+        cut_falls - least_falls,
+    )
 
 
 @inner
-def _solve_epsilon(of_root, of_leaves, mean, least):
-    """Return the root of (1 − δ)²D + δ(1 − δ)m − δ, or of what is left of it."""
-    if of_root and of_leaves:
-        x = 2.0 * mean / (1.0 - least + math.sqrt((1.0 - least) ** 2 + 4.0 * mean))
-        return x / (1.0 + x)
-    if of_leaves:
-        return mean / (1.0 + mean)
-    return mean / (mean - least) if least <= 0.0 else math.inf
+def _solve_tv(of_root, of_leaves, voices, mean, least, limit, room):
+    """Return the size where R is 0; infinity if there is none, or only beyond a limit."""
+    if not of_leaves and least > 0.0:
+        return math.inf
+    # Every leaf loses δ at least.
+    low, high = 0.0, min(limit, mean if of_leaves else 1.0)
+    before, behind = 0, voices - 1
+    x = 0.3 * high
+    for step in range(MAX_STEPS):
+        value, fall, bend = _look_tv(of_root, of_leaves, voices, x, before, behind, room)
+        # Where R is 0 it falls by 1 at least: leaves at −1 need as many that fall by 2.
+        if of_leaves and abs(value) <= 0.25 * ENOUGH * x:
+            return x
+        place = min(int(x * voices), voices - 1)
+        if value > 0.0:
+            low, before = x, place
+        else:
+            high, behind = x, place
+        if high - low <= ENOUGH * high:
+            break
+        inside = fall * fall - 4.0 * bend * value
+        x = _step(step, x, 2.0 * value / (fall + math.sqrt(max(inside, 0.0))), low, high)
+    return 0.5 * (low + high)
+
+
+@inner
+def _step(step, x, move, low, high):
+    """Return where to look next: a move away, and if it is tiny then beyond the root."""
+    tiny = 0.5 * ENOUGH * x
+    if abs(move) < tiny:
+        move = tiny if x == low else -tiny
+    there = x + move
+    if not low < there < high or (step > STRAIGHT and step % 2):
+        return 0.5 * (low + high)
+    return there
+
+
+# χ², by the root of its size
+
+
+@inner
+def _fall_chi2(a, b, x):
+    """Return V of a leaf, and how fast it falls, where ĉ has no probability left."""
+    rest = 1.0 - a
+    if rest <= 0.0:
+        return 1.0, 0.0
+    share = min(b / rest, 1.0)
+    left = max(rest * (1.0 + x * x) - 1.0, 0.0)
+    if left * share < 1.0 - share:
+        spread = share * (1.0 - share)
+        fall = rest * x * math.sqrt(spread / left) if left > 0.0 else math.sqrt(spread)
+        return -share - math.sqrt(left * spread), fall
+    return (-1.0, 0.0) if b > 0.0 else (0.0, 0.0)
+
+
+@inner
+def _look_chi2(of_root, of_leaves, voices, x, room):
+    """Return R at a size x², and how fast it falls."""
+    a, b, spread, values, falls = room[A], room[B], room[SPREAD], room[V], room[FALL]
+    total, fall = 0.0, 0.0
+    for k in range(voices):
+        lead = a[k] - b[k]
+        if not of_leaves:
+            values[k], falls[k] = lead, 0.0
+        elif a[k] > 0.0 and x * (1.0 - lead) < spread[k]:
+            values[k], falls[k] = lead - x * spread[k], spread[k]
+        else:
+            values[k], falls[k] = _fall_chi2(a[k], b[k], x)
+        total += values[k]
+        fall += falls[k]
+    if not of_root or voices == 1:
+        return total / voices, fall / voices
+    return _mix_chi2(voices, x, total, fall, values, falls)
+
+
+@inner
+def _mix_chi2(voices, x, total, fall, values, falls):
+    """Return the lower mean of V, and how fast it falls.
+
+    Weights are left to values below a bar, which depends on them: it comes down from above all.
+    """
+    count, bar = voices, math.inf
+    while True:
+        mean = total / count
+        square, turn, most = 0.0, 0.0, -math.inf
+        for k in range(voices):
+            if values[k] < bar:
+                away = values[k] - mean
+                square += away * away
+                turn += away * falls[k]
+                most = max(most, values[k])
+        left = x * x if count == voices else max(count / voices * (1.0 + x * x) - 1.0, 0.0)
+        if square <= 0.0 or (left <= 0.0 and count < voices):
+            return mean, fall / count
+        square, turn = square / count, turn / count
+        if left * (most - mean) ** 2 < square:
+            break
+        bar = mean + math.sqrt(square / left)
+        # What stands at the bar goes, even where rounding has it below.
+        bar = min(bar, most)
+        total, fall, count = 0.0, 0.0, 0
+        for k in range(voices):
+            if values[k] < bar:
+                total += values[k]
+                fall += falls[k]
+                count += 1
+    more = left**0.5
+    grows = x / more * (count / voices) if more > 0.0 else 1.0
+    root = math.sqrt(square)
+    return mean - more * root, fall / count + grows * root - more * turn / root
 
 
 @inner
@@ -187,37 +237,65 @@ def _find_end(of_root, of_leaves, voices, room):
 
 
 @inner
-def _solve(mode, of_root, of_leaves, voices, mean, limit, room):
-    """Return the size where R is 0, infinity if it lies beyond a limit; NaN if that is too far."""
-    if mode == CHI2 and _find_end(of_root, of_leaves, voices, room) > 0.0:
+def _solve_chi2(of_root, of_leaves, voices, limit, room):
+    """Return the size where R is 0, infinity if there is none; NaN if that is too far."""
+    if _find_end(of_root, of_leaves, voices, room) > 0.0:
         return math.inf
-    low, at_low, high = 0.0, mean, min(limit, 1.0 if mode == TV else FARTHEST)
-    # Of total variation every leaf loses δ at least; of χ² mostly a size below 1 will do.
-    start = min(mean, high) if mode == TV and of_leaves else min(1.0, high)
-    at_high = _evaluate(mode, of_root, of_leaves, voices, start, room)
-    while at_high > 0.0 and start < high:
-        low, at_low = start, at_high
-        start = high if mode == TV else min(16.0 * start, high)
-        at_high = _evaluate(mode, of_root, of_leaves, voices, start, room)
-    if at_high > 0.0:
-        return math.inf if mode == TV or limit < FARTHEST else math.nan
-    x1, x2, f1, f2 = start, low, at_high, at_low
-    x3, f3, share = x1, f1, f1 / (f1 - f2)
-    for _ in range(MAX_STEPS):
-        smallest = 0.5 * ENOUGH * max(x1, x2) / abs(x2 - x1)
-        if smallest >= 0.5:
-            break
-        share = min(max(share, smallest), 1.0 - smallest)
-        x = x1 + share * (x2 - x1)
-        height = _evaluate(mode, of_root, of_leaves, voices, x, room)
-        if (height > 0.0) == (f1 > 0.0):
-            x3, f3 = x1, f1
+    low, high = 0.0, min(math.sqrt(limit), FARTHEST)
+    known, x = limit < math.inf, 0.0
+    for step in range(MAX_STEPS):
+        value, fall = _look_chi2(of_root, of_leaves, voices, x, room)
+        if value > 0.0:
+            low = x
         else:
-            x3, f3 = x2, f2
-            x2, f2 = x1, f1
-        x1, f1 = x, height
-        share = interpolate(x1, x2, x3, f1, f2, f3)
-    return 0.5 * (x1 + x2)
+            high, known = x, True
+        if high - low <= ENOUGH * high:
+            break
+        # As long as nobody knows where R is below 0, not too far at once.
+        move, most = value / fall, 15.0 * x + 1.0
+        if not known and not 0.0 < move < most:
+            move = most
+        x = _step(step, x, move, low, high)
+    if not known:
+        return math.nan
+    return (0.5 * (low + high)) ** 2
+
+
+@inner
+def _improve_tv(of_root, of_leaves, voices, mean, least, best, room):
+    """Return where a rival catches up, infinity where that is beyond the best so far."""
+    if best < math.inf:
+        height, _, _ = _look_tv(of_root, of_leaves, voices, best, 0, voices - 1, room)
+        if height > 0.0:
+            return math.inf
+    return _solve_tv(of_root, of_leaves, voices, mean, least, best, room)
+
+
+@inner
+def _improve_chi2(of_root, of_leaves, voices, best, room):
+    """Return where a rival catches up, infinity where that is beyond the best so far."""
+    for k in range(voices):
+        lead = room[A, k] - room[B, k]
+        room[SPREAD, k] = math.sqrt(max(room[A, k] + room[B, k] - lead * lead, 0.0))
+    if best < math.inf:
+        height, _ = _look_chi2(of_root, of_leaves, voices, math.sqrt(best), room)
+        if height > 0.0:
+            return math.inf
+    return _solve_chi2(of_root, of_leaves, voices, best, room)
+
+
+# All of them
+
+
+@inner
+def _solve_epsilon(of_root, of_leaves, mean, least):
+    """Return the root of (1 − δ)²D + δ(1 − δ)m − δ, or of what is left of it."""
+    if of_root and of_leaves:
+        x = 2.0 * mean / (1.0 - least + math.sqrt((1.0 - least) ** 2 + 4.0 * mean))
+        return x / (1.0 + x)
+    if of_leaves:
+        return mean / (1.0 + mean)
+    return mean / (mean - least) if least <= 0.0 else math.inf
 
 
 @kernel(
@@ -240,7 +318,7 @@ def search(
     class_table : (leaves, classes)
     leaves : (rows, voices)
     prediction, runner_up : (rows,)
-    room : (4, voices), to work in
+    room : (ROOM, voices), to work in
     """
     voices, classes = leaves.shape[1], class_table.shape[1]
     for row in range(len(leaves)):
@@ -264,16 +342,13 @@ def search(
                 break
             if mode == EPSILON:
                 x = _solve_epsilon(of_root, of_leaves, mean, least)
-            elif (
-                turn > 0
-                and found[row] < math.inf
-                and (_evaluate(mode, of_root, of_leaves, voices, found[row], room) > 0.0)
-            ):
-                continue
+            elif mode == TV:
+                x = _improve_tv(of_root, of_leaves, voices, mean, least, found[row], room)
             else:
-                x = _solve(mode, of_root, of_leaves, voices, mean, found[row], room)
+                x = _improve_chi2(of_root, of_leaves, voices, found[row], room)
             if math.isnan(x):
                 found[row], tipping[row] = x, rival
                 break
-            if x < found[row]:
+            # Who catches up at the same size comes second.
+            if x < found[row] * (1.0 - 2.0 * ENOUGH):
                 found[row], tipping[row] = x, rival

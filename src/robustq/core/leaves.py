@@ -182,7 +182,13 @@ class Voices:
         _vote_kernels.search(
             *(KNOWN[perturbed.ball.expectation or ""], root in perturbed.parts),
             *(root + 1 in perturbed.parts, self.model.class_table, self.leaves),
-            *(found.prediction, found.runner_up, np.empty((4, self.model.voices)), size, tipping),
+            *(
+                found.prediction,
+                found.runner_up,
+                np.empty((_vote_kernels.ROOM, self.model.voices)),
+                size,
+                tipping,
+            ),
         )
         return size, tipping
 
