@@ -27,6 +27,7 @@ BENCHES = (
     "balls",
     "naive_bayes",
     "networks",
+    "votes",
     "forest",
     "growth",
     "one_row",

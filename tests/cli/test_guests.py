@@ -122,3 +122,15 @@ def test_text_where_the_first_rows_had_numbers_is_explained(folder):
     assert done.returncode == 2
     assert "column 'size' holds 'large', where a number is expected" in done.stderr
     assert not (folder / "none.csv").exists()
+
+
+def test_sets_of_classes_are_those_of_the_library(folder):
+    done = score(folder, "forest", "--perturbation", "tv_all", "--delta", 0.1)
+    assert done.returncode == 0, done.output
+    guests = sys.modules["guests_of_tests"]
+    test = pd.read_csv(folder / "test.csv")[["colour", "size"]]
+    sets = robustq.credal_predict(guests.forest, test, "tv_all", 0.1)
+    scored = pd.read_csv(folder / "forest.csv")["classes_tv_all"]
+    assert scored.str.count(r"\|").add(1).tolist() == sets.sum(axis=1).tolist()
+    done = score(folder, "forest", "--perturbation", "tv_all", "--delta", 2)
+    assert "a size of tv_all lies in [0, 1], got 2" in done.output

@@ -1,5 +1,7 @@
 """Somebody else's classifiers: posteriors, and forests as they are."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -29,9 +31,11 @@ from robustq import (
     RobustqError,
     SelectiveClassifier,
     UnsupportedError,
+    credal,
     indicators,
 )
 from robustq.core.evidence import NONE
+from robustq.indicators.scores import examine
 from robustq.perturbations import Domain, Perturbation, get
 
 X, NUMBERS = load_wine(return_X_y=True, as_frame=True)
@@ -333,3 +337,67 @@ def test_arrays_and_polars_go_in_too():
     expected = robustq.robustness(forest, iris, "tv_all")
     frame = RandomForestClassifier(5, random_state=0).fit(pl.DataFrame(iris), labels)
     np.testing.assert_array_equal(robustq.robustness(frame, pl.DataFrame(iris), "tv_all"), expected)
+
+
+@pytest.mark.parametrize("ball", ["epsilon", "tv", "chi2"])
+@pytest.mark.parametrize("name", ["logistic", "forest"])
+def test_bounds_of_a_posterior_are_the_balls(name, ball):
+    model, delta = FITTED[name], 0.05
+    lower, upper = robustq.posterior_bounds(model, X, ball, delta)
+    proba = model.predict_proba(X)
+    np.testing.assert_allclose(lower, get(ball).lower_probability(proba, delta), atol=1e-12)
+    np.testing.assert_allclose(upper, get(ball).upper_probability(proba, delta), atol=1e-12)
+
+
+@pytest.mark.parametrize("ball", ["epsilon", "tv", "chi2"])
+def test_bounds_of_a_forest_are_those_of_its_leaves_and_trees(ball):
+    forest, delta, found = FITTED["forest"], 0.05, get(ball)
+    lower, upper = robustq.posterior_bounds(forest, X[::9], ball, delta, parts="all")
+    leaves = np.stack([tree.predict_proba(X[::9].to_numpy()) for tree in forest.estimators_], 1)
+    weights = np.full(leaves.shape[1], 1 / leaves.shape[1])
+    for c in range(3):
+        least = found.lower_probability(leaves[:, :, c], delta)
+        most = found.upper_probability(leaves[:, :, c], delta)
+        np.testing.assert_allclose(
+            lower[:, c], found.lower_expectation(weights, least, delta), rtol=1e-9, atol=1e-12
+        )
+        np.testing.assert_allclose(
+            upper[:, c], found.upper_expectation(weights, most, delta), rtol=1e-9, atol=1e-12
+        )
+
+
+@pytest.mark.parametrize("parts", [None, "all"])
+def test_sets_by_intervals_hold_those_by_maximality(parts):
+    maximal, wide = (
+        robustq.credal_predict(FITTED["forest"], X, "tv", 0.1, parts=parts, rule=rule)
+        for rule in ("maximality", "interval")
+    )
+    assert not (maximal & ~wide).any()
+    lower, upper = robustq.posterior_bounds(FITTED["forest"], X, "tv", 0.1, parts=parts)
+    np.testing.assert_array_equal(wide, maximal | (upper >= lower.max(axis=1, keepdims=True)))
+    with pytest.raises(RobustqError, match="rule must be 'maximality' or 'interval', got 'best'"):
+        robustq.credal_predict(FITTED["forest"], X, "tv", 0.1, rule="best")
+
+
+def test_records_are_for_naive_bayes():
+    for model in (FITTED["forest"], FITTED["logistic"]):
+        with pytest.raises(UnsupportedError, match="idm adds records to a naive Bayes model"):
+            robustq.robustness(model, X, "idm")
+
+
+def test_curves_of_sets_are_drawn_for_any_classifier():
+    found = credal.curve(FITTED["logistic"], X, Y, "tv", [0.0, 0.1])
+    assert found.measures[0].determinacy > found.measures[1].determinacy
+
+
+def test_what_is_examined_says_where_predict_differs_and_warns_of_nothing():
+    strict = FixedThresholdClassifier(LogisticRegression(), threshold=0.9).fit(
+        X[Y != "c"], Y[Y != "c"] == "a"
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        seen = examine(strict, X, ["r_tv", "u_max"])
+    with pytest.warns(OtherPredictionWarning) as caught:
+        told = robustq.assess(strict, X, "tv")
+    assert seen.assessment.others == told.others == caught[0].message.count > 0
+    np.testing.assert_allclose(seen.values["u_max"], 1 - strict.predict_proba(X).max(axis=1))

@@ -12,6 +12,8 @@ from robustq.exceptions import InputError, PositionError, UnknownNameError
 from robustq.tables.display import as_html, as_text, show_value
 from robustq.tables.frames import as_arrow, as_pandas, as_polars
 
+from .quantified import Quantified
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
@@ -21,11 +23,10 @@ if TYPE_CHECKING:
 
     from robustq.arrays import Floats, Indices
 
-    from .quantified import Quantified
-
 __all__ = ["Assessment"]
 
 SHOWN = 10
+MADE = "an Assessment is made by model.assess, of arrays and of dictionaries of them"
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -93,6 +94,8 @@ class Assessment:
         more : Any
             `index`, `unknown` and `others`.
         """
+        if not isinstance(found, Quantified):
+            raise InputError(MADE)
         return cls(
             prediction=classes[found.prediction],
             probability=found.probability,
@@ -111,8 +114,7 @@ class Assessment:
         if not all(isinstance(array, np.ndarray) for array in arrays) or not all(
             isinstance(table, dict) for table in tables
         ):
-            msg = "an Assessment is made by model.assess, of arrays and of dictionaries of them"
-            raise InputError(msg)
+            raise InputError(MADE)
         if self.index is None:
             object.__setattr__(self, "index", np.arange(len(self)))
 
