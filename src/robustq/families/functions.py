@@ -13,7 +13,7 @@ from robustq.tables.frames import index_of
 
 from .base import GenerativeClassifier, NotFittedError
 from .others import OtherClassifier, judge_posterior
-from .probabilities import check_probabilities
+from .probabilities import check_probabilities, require_probabilities
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -239,6 +239,7 @@ def find_subject(
         return inside, transform
     if not hasattr(model, "predict_proba"):
         _explain_search(model)
+    require_probabilities(model)
     return OtherClassifier(model, inside, transform), lambda X: X
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.exceptions import NotFittedError as SklearnNotFittedError
+from sklearn.utils.validation import check_is_fitted
 
 from robustq.exceptions import InputError, RobustqError, UnsupportedError
 
@@ -14,20 +15,36 @@ from .base import NotFittedError
 if TYPE_CHECKING:
     from robustq.arrays import Floats
 
-__all__ = ["check_probabilities", "predict_probabilities"]
+__all__ = ["check_probabilities", "predict_probabilities", "require_probabilities"]
 
 # How far a sum of probabilities may be from 1: many models work in 32 bits, or less.
 NEAR = 1e-3
 
 
-def predict_probabilities(model: Any, X: Any) -> Floats:
-    """Return p(c | f), (rows, classes), of any classifier with `predict_proba`."""
+def require_probabilities(model: Any) -> None:
+    """Raise if something is no classifier with `predict_proba`; the message says what to do."""
     name = type(model).__name__
+    if isinstance(model, type):
+        msg = f"{model.__name__} is a class: give a fitted classifier, as in its fit(X, y)"
+        raise UnsupportedError(msg)
     if not hasattr(model, "predict_proba"):
         msg = f"{name} has no predict_proba: take a classifier that has one"
         if hasattr(model, "decision_function"):
             msg += ", or make one of it with sklearn.calibration.CalibratedClassifierCV"
+        if getattr(model, "voting", None) == "hard":
+            msg += ', as with voting="soft"'
         raise UnsupportedError(msg)
+    if not hasattr(model, "classes_") and hasattr(model, "fit"):
+        try:
+            check_is_fitted(model)
+        except SklearnNotFittedError as error:
+            raise NotFittedError(str(error)) from error
+
+
+def predict_probabilities(model: Any, X: Any) -> Floats:
+    """Return p(c | f), (rows, classes), of any classifier with `predict_proba`."""
+    require_probabilities(model)
+    name = type(model).__name__
     try:
         probs = model.predict_proba(X)
     except SklearnNotFittedError as error:
