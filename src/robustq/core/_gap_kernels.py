@@ -95,16 +95,22 @@ def _set_terms(entries, count, class_probs, masses, best, rival, terms):
 
 
 @inner
-def _bound(x, edges, at, way):
-    """Return the bound of an edge's weight, the lower one (FALL) or the upper one, and its slope.
+def _lower(x, edges, at):
+    """Return the lower bound of an edge's weight, and its slope.
 
     Without branches: nobody could foresee them.
     """
-    slope = edges[at, way]
+    slope = edges[at, FALL]
     bound = edges[at, W] + x * slope
-    slope = slope if 0.0 < bound < 1.0 else 0.0
-    bound = bound if bound > 0.0 else 0.0
-    return (bound if bound < 1.0 else 1.0), slope
+    return max(bound, 0.0), (slope if bound > 0.0 else 0.0)
+
+
+@inner
+def _upper(x, edges, at):
+    """Return the upper bound of an edge's weight, and its slope."""
+    slope = edges[at, RISE]
+    bound = edges[at, W] + x * slope
+    return min(bound, 1.0), (slope if bound < 1.0 else 0.0)
 
 
 @inner
@@ -114,36 +120,43 @@ def _evaluate(x, entries, count, edges, terms, stack):
     Rounding is of the size of the last.
     """
     positive, fall, negative, rise, total = 0.0, 0.0, 0.0, 0.0, 0.0
-    height, at = np.uint64(0), np.uint64(0)
-    step, pair = np.uint64(1), np.uint64(2)
+    # Numbers without a sign need no check for negative ones.
+    height, at, one, two = np.uint64(0), np.uint64(0), np.uint64(1), np.uint64(2)
     for entry in range(count):
         v, slope = terms[entry], 0.0
         size = abs(v)
         if entries[entry, LEAF] < 0:
-            height -= pair
-            one, other = stack[height, V], stack[height + step, V]
+            height -= two
             # Of the two the higher one loses what the lower one gains; one of them if they tie.
-            way = np.uint64(FALL if one > other else RISE)
-            first, change = _bound(x, edges, at, way)
-            second, other_change = _bound(x, edges, at + step, np.uint64(FALL + RISE) - way)
-            v = one * first + other * second
-            slope = stack[height, SLOPE] * first + one * change
-            slope += stack[height + step, SLOPE] * second + other * other_change
-            size = stack[height, SIZE] * first + stack[height + step, SIZE] * second
-            at += pair
+            above = np.uint64(0 if stack[height, V] > stack[height + one, V] else 1)
+            high, low = height + above, height + one - above
+            lower, change = _lower(x, edges, at + above)
+            upper, other_change = _upper(x, edges, at + one - above)
+            v = stack[high, V] * lower + stack[low, V] * upper
+            slope = stack[high, SLOPE] * lower + stack[high, V] * change
+            slope += stack[low, SLOPE] * upper + stack[low, V] * other_change
+            size = stack[high, SIZE] * lower + stack[low, SIZE] * upper
+            at += two
         length = entries[entry, UP]
         end = at + np.uint64(length if length >= 0 else ~length)
         # No bound changes a sign: edges need not wait for each other.
-        way = np.uint64(FALL if v > 0.0 else RISE)
-        while at < end:
-            bound, change = _bound(x, edges, at, way)
-            slope = slope * bound + v * change
-            v *= bound
-            size *= bound
-            at += step
+        if v > 0.0:
+            while at < end:
+                bound, change = _lower(x, edges, at)
+                slope = slope * bound + v * change
+                v *= bound
+                size *= bound
+                at += one
+        else:
+            while at < end:
+                bound, change = _upper(x, edges, at)
+                slope = slope * bound + v * change
+                v *= bound
+                size *= bound
+                at += one
         if length >= 0:
             stack[height, V], stack[height, SLOPE], stack[height, SIZE] = v, slope, size
-            height += step
+            height += one
         else:
             total += size
             positive += v if v > 0.0 else 0.0

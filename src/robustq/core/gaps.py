@@ -52,15 +52,18 @@ class Reached(NamedTuple):
         return cls(starts, chain_starts, what, lengths, np.empty(room), scale, chain)
 
     def trim(self) -> Reached:
-        """Return a copy without the room that was not needed."""
+        """Return what was filled; a copy if most of the room was not needed."""
         entries, edges = self.starts[-1], self.chain_starts[-1]
-        return self._replace(
-            what=self.what[:entries].copy(),
-            lengths=self.lengths[:entries].copy(),
-            mass=self.mass[:entries].copy(),
-            scale=self.scale[:entries].copy(),
-            chain=self.chain[:edges].copy(),
-        )
+        used = {
+            "what": self.what[:entries],
+            "lengths": self.lengths[:entries],
+            "mass": self.mass[:entries],
+            "scale": self.scale[:entries],
+            "chain": self.chain[:edges],
+        }
+        if 2 * entries < len(self.what):
+            used = {name: array.copy() for name, array in used.items()}
+        return self._replace(**used)
 
 
 @dataclass(frozen=True, eq=False)
