@@ -291,6 +291,7 @@ class GenerativeClassifier(Scoring, ClassifierMixin, BaseEstimator, ABC):
 
         Says nothing about unknown values: that is for whoever asked.
         """
+        neighbourhoods = read_all(neighbourhoods)
         table = self._arrange(X)
         rows, unknown = self._encode(table)
         found = self._quantify_rows(rows, self._bind(neighbourhoods))

@@ -75,8 +75,8 @@ def _import(module: str, name: str, what: str) -> object:
     sys.path.insert(0, here)
     try:
         return importlib.import_module(module)
-    # Whatever a user's module raises while it is imported is about that module.
-    except Exception as error:
+    # Whatever a user's module raises while it is imported is about that module; scripts exit.
+    except (Exception, SystemExit) as error:
         msg = f"{name} cannot be imported ({type(error).__name__}: {error}): write {what}"
         raise InputError(msg) from error
     finally:
