@@ -179,7 +179,7 @@ def _judge_similar(outcome: Outcome, model: str) -> list[Finding]:
     return [
         Finding(
             model,
-            "r_epsilon has a similar AU-ARC as the other two robustness values.",
+            "r_epsilon has a similar AU-ARC as r_tv and r_chi2.",
             f"AU-ARC of r_epsilon: {outcome.mean(OURS[0]):.4f}; {_say_all(bands)}.",
             _decide(holds=near, differs=far),
             _say_short(bands),
@@ -248,7 +248,7 @@ def _judge_competitive(outcome: Outcome, model: str) -> list[Finding]:
     return [
         Finding(
             model,
-            "All robustness values are competitive, and need no retraining.",
+            "All robustness values are competitive, without retraining.",
             f"Against {best}, the best uncertainty measure by AU-ARC ({outcome.mean(best):.4f}): "
             f"{told}.",
             _decide(

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import difflib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from robustq.exceptions import UnknownNameError
+from robustq.learning.counts import SMOOTHING_GRID
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["READINGS", "Reading", "find_reading"]
+__all__ = ["READINGS", "Reading", "describe_choices", "find_reading"]
 
 
 @dataclass(frozen=True)
@@ -76,3 +77,17 @@ def find_reading(name: str) -> Reading:
     hint = f"; did you mean {near[0]!r}?" if near else ""
     msg = f"unknown reading {name!r}; known are {', '.join(READINGS)}{hint}"
     raise UnknownNameError(msg)
+
+
+def describe_choices(made: Any) -> dict[str, str]:
+    """Return in words what a reading, or a plan, chooses."""
+    nbc = SMOOTHING_GRID if made.nbc_smoothing == "cv" else made.nbc_smoothing
+    several = isinstance(nbc, tuple)
+    leaves = made.leaf_smoothing
+    return {
+        "SPECT": "UCI’s own split" if made.own_splits else "pooled, split at random",
+        "smoothing of naive Bayes": (
+            f"by cross-validation, from {min(nbc):g} to {max(nbc):g}" if several else f"{nbc:g}"
+        ),
+        "leaves of forests": f"smoothed by {leaves:g}" if leaves else "maximum likelihood",
+    }

@@ -15,7 +15,7 @@ from robustq.rejection import average_curves
 from .findings import judge
 from .outcomes import CONFIDENCE
 from .pieces import count_tests
-from .readings import find_reading
+from .readings import describe_choices, find_reading
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -77,6 +77,7 @@ def _describe_reading(plan: Plan) -> dict[str, Any]:
         "name": plan.reading,
         "meaning": find_reading(plan.reading).meaning,
         "changed": plan.is_changed,
+        "choices": describe_choices(plan),
     }
 
 
