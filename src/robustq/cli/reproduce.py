@@ -165,6 +165,10 @@ def _show_findings(console: Console, found: Sequence[Reproduction]) -> None:
         before = finding["model"]
         cells = [cell["verdict"] if cell else "not run" for cell in finding["cells"]]
         table.add_row(finding["claim"].rstrip("."), *cells)
+    many = len(overview["findings"])
+    seen = zip(overview["readings"], overview["seen"], strict=True)
+    shown = [f"{count} of {many}" if one["ran"] else "not run" for one, count in seen]
+    table.add_row("means as in the paper, surely or not", *shown)
     console.print(table)
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from .outcomes import CONFIDENCE, paired_band
+from .outcomes import CONFIDENCE, TIE, Interval, paired_band
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from .outcomes import Interval, Outcome
+    from .outcomes import Outcome
 
 __all__ = ["VERDICTS", "Finding", "judge"]
 
@@ -34,6 +34,8 @@ class Finding(NamedTuple):
     ours : str
         What is seen here, with the numbers and their bands.
     verdict : str
+    seen : bool
+        Whether our means say the same, surely or not.
     short : str
         What is seen here in a few words.
     rule : str
@@ -44,6 +46,7 @@ class Finding(NamedTuple):
     claim: str
     ours: str
     verdict: Verdict
+    seen: bool
     short: str
     rule: str
 
@@ -69,14 +72,6 @@ class _Bands(NamedTuple):
     alone: Interval
     among: Interval
 
-    @property
-    def is_ahead(self) -> bool:
-        return self.alone.low > 0.0
-
-    @property
-    def is_beaten(self) -> bool:
-        return self.among.high < 0.0 and self.among.mean < -SLIGHT
-
 
 def _compare(
     outcome: Outcome, name: str, rivals: Sequence[str], rows: Sequence[int] = (-1,)
@@ -97,8 +92,25 @@ def _has(outcome: Outcome, *names: str) -> bool:
     return set(names) <= set(outcome.names) and len(outcome.names) > 1
 
 
-def _decide(*, holds: bool, differs: bool) -> Verdict:
-    return "differs" if differs else "holds" if holds else "cannot be told"
+def _decide(
+    bands: Sequence[_Bands],
+    holds: Callable[[Interval], bool],
+    differs: Callable[[Interval], bool],
+) -> tuple[Verdict, bool]:
+    """Return the verdict, and whether the means alone say what the paper says."""
+    means = [band.alone.mean for band in bands]
+    seen = all(holds(Interval(mean, mean, mean)) for mean in means)
+    if any(differs(band.among) for band in bands):
+        return "differs", seen
+    return ("holds" if all(holds(band.alone) for band in bands) else "cannot be told"), seen
+
+
+def _is_ahead(lead: Interval) -> bool:
+    return lead.low > 0.0
+
+
+def _is_beaten(lead: Interval) -> bool:
+    return lead.high < 0.0 and lead.mean < -SLIGHT
 
 
 def _judge_best(outcome: Outcome, model: str, *, name: str, where: str) -> list[Finding]:
@@ -106,7 +118,8 @@ def _judge_best(outcome: Outcome, model: str, *, name: str, where: str) -> list[
     if not _has(outcome, name) or not rows:
         return []
     bands = _compare(outcome, name, [other for other in outcome.names if other != name], rows)
-    beaten = [band.rival for band in bands if band.is_beaten]
+    verdict, seen = _decide(bands, _is_ahead, _is_beaten)
+    beaten = [band.rival for band in bands if _is_beaten(band.among)]
     first, place = bands[0], 1 + sum(band.alone.mean < 0.0 for band in bands)
     measure = "AU-ARC" if where == "all" else f"mean accuracy{WHERE[where]}"
     ours = (
@@ -126,7 +139,8 @@ def _judge_best(outcome: Outcome, model: str, *, name: str, where: str) -> list[
             model,
             f"{name} seems to be the best{WHERE[where]}.",
             ours,
-            _decide(holds=all(band.is_ahead for band in bands), differs=bool(beaten)),
+            verdict,
+            seen,
             f"number {place} of {len(outcome.names)}",
             f"it holds if {name} is surely ahead of every other, and differs if one is surely "
             f"ahead of it, by more than {SLIGHT} on average",
@@ -146,12 +160,10 @@ def _judge_wins(outcome: Outcome, model: str, *, name: str) -> list[Finding]:
     if not _has(outcome, name):
         return []
     column = outcome.names.index(name)
-    bands: list[Interval] = []
+    more = [_count_more_wins(outcome, column, margin) for margin in (TIE, SLIGHT)]
     # Who is always a little behind the best has no wins at all, and is not beaten for that.
-    for margin in (1e-9, SLIGHT):
-        wins = outcome.wins(margin)
-        others = (wins.sum(axis=1) - wins[:, column]) / (len(outcome.names) - 1)
-        bands.append(paired_band((wins[:, column] - others)[:, None]))
+    band = _Bands("the others", more[0], max(more, key=lambda lead: lead.high))
+    verdict, seen = _decide([band], _is_ahead, lambda lead: lead.high < 0.0)
     total = outcome.wins().sum(axis=0)
     most = outcome.names[int(total.argmax())]
     place = 1 + int((total > total[column]).sum())
@@ -161,8 +173,9 @@ def _judge_wins(outcome: Outcome, model: str, *, name: str) -> list[Finding]:
             f"{name} does very well in the number of wins.",
             f"{name} has {total[column]:.0f} wins over all rates, number {place} of "
             f"{len(outcome.names)} (most: {most} with {total.max():.0f}). On a data set it has "
-            f"{_say(bands[0], '+.1f')} compared with the mean of the others.",
-            _decide(holds=bands[0].low > 0.0, differs=all(band.high < 0.0 for band in bands)),
+            f"{_say(band.alone, '+.1f')} compared with the mean of the others.",
+            verdict,
+            seen,
             f"number {place} of {len(outcome.names)}",
             "it holds if it surely has more wins on a data set than the others have on average, "
             f"and differs if surely fewer, also where {SLIGHT} below the best counts as a win",
@@ -170,18 +183,29 @@ def _judge_wins(outcome: Outcome, model: str, *, name: str) -> list[Finding]:
     ]
 
 
+def _count_more_wins(outcome: Outcome, column: int, margin: float) -> Interval:
+    """Return how many more wins one has on a data set than the others have on average."""
+    wins = outcome.wins(margin)
+    others = (wins.sum(axis=1) - wins[:, column]) / (len(outcome.names) - 1)
+    return paired_band((wins[:, column] - others)[:, None])
+
+
 def _judge_similar(outcome: Outcome, model: str) -> list[Finding]:
     if not _has(outcome, *OURS):
         return []
     bands = _compare(outcome, OURS[0], OURS[1:])
-    near = all(band.alone.low >= -CLOSE and band.alone.high <= CLOSE for band in bands)
-    far = any(band.among.low > CLOSE or band.among.high < -CLOSE for band in bands)
+    verdict, seen = _decide(
+        bands,
+        holds=lambda lead: lead.low >= -CLOSE and lead.high <= CLOSE,
+        differs=lambda lead: lead.low > CLOSE or lead.high < -CLOSE,
+    )
     return [
         Finding(
             model,
             "r_epsilon has a similar AU-ARC as r_tv and r_chi2.",
             f"AU-ARC of r_epsilon: {outcome.mean(OURS[0]):.4f}; {_say_all(bands)}.",
-            _decide(holds=near, differs=far),
+            verdict,
+            seen,
             _say_short(bands),
             f"it holds if it is surely within {CLOSE} of both, and differs if surely not",
         )
@@ -192,15 +216,18 @@ def _judge_behind(outcome: Outcome, model: str) -> list[Finding]:
     if not _has(outcome, *OURS):
         return []
     bands = _compare(outcome, OURS[0], OURS[1:])
-    behind = all(band.alone.low >= -CLOSE and band.alone.high < 0.0 for band in bands)
-    ahead = any(band.among.low > 0.0 and band.among.mean > SLIGHT for band in bands)
-    far = any(band.among.high < -CLOSE for band in bands)
+    verdict, seen = _decide(
+        bands,
+        holds=lambda lead: lead.low >= -CLOSE and lead.high < 0.0,
+        differs=lambda lead: (lead.low > 0.0 and lead.mean > SLIGHT) or lead.high < -CLOSE,
+    )
     return [
         Finding(
             model,
             "r_epsilon is just behind the other two robustness values.",
             f"AU-ARC of r_epsilon: {outcome.mean(OURS[0]):.4f}; {_say_all(bands)}.",
-            _decide(holds=behind, differs=ahead or far),
+            verdict,
+            seen,
             _say_short(bands),
             f"it holds if it is surely behind both, by at most {CLOSE}, and differs if it is "
             f"surely ahead of one, by more than {SLIGHT} on average, or further behind",
@@ -219,16 +246,15 @@ def _judge_strong(outcome: Outcome, model: str) -> list[Finding]:
         )
         for name in strong
     ]
+    verdict, seen = _decide(bands, _is_ahead, _is_beaten)
     told = "; ".join(f"{b.rival} ({outcome.mean(b.rival):.4f}) is {_say(b.alone)}" for b in bands)
     return [
         Finding(
             model,
             "Of the uncertainty measures, u_e and u_t perform very well.",
             f"By AU-ARC, against the mean of the other uncertainty measures: {told}.",
-            _decide(
-                holds=all(band.is_ahead for band in bands),
-                differs=any(band.is_beaten for band in bands),
-            ),
+            verdict,
+            seen,
             ", ".join(f"{b.rival} {b.alone.mean:+.4f}" for b in bands),
             "it holds if both are surely ahead of the mean of the other uncertainty measures, and "
             f"differs if one is surely behind, by more than {SLIGHT} on average",
@@ -242,7 +268,11 @@ def _judge_competitive(outcome: Outcome, model: str) -> list[Finding]:
     if not ours or not rivals:
         return []
     bands = {name: _compare(outcome, name, rivals) for name in ours}
-    every = [band for found in bands.values() for band in found]
+    verdict, seen = _decide(
+        [band for found in bands.values() for band in found],
+        holds=lambda lead: lead.low >= -CLOSE,
+        differs=lambda lead: lead.high < -CLOSE,
+    )
     best = bands[ours[0]][0].rival
     told = "; ".join(f"{name} is {_say(found[0].alone)}" for name, found in bands.items())
     return [
@@ -251,10 +281,8 @@ def _judge_competitive(outcome: Outcome, model: str) -> list[Finding]:
             "All robustness values are competitive, without retraining.",
             f"Against {best}, the best uncertainty measure by AU-ARC ({outcome.mean(best):.4f}): "
             f"{told}.",
-            _decide(
-                holds=all(band.alone.low >= -CLOSE for band in every),
-                differs=any(band.among.high < -CLOSE for band in every),
-            ),
+            verdict,
+            seen,
             ", ".join(f"{name} {found[0].alone.mean:+.4f}" for name, found in bands.items()),
             f"it holds if none of them is behind any uncertainty measure by more than {CLOSE}, "
             "surely, and differs if one surely is",

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from robustq.arrays import Floats
 
-__all__ = ["CONFIDENCE", "Interval", "Outcome", "interval", "paired_band", "pool"]
+__all__ = ["CONFIDENCE", "TIE", "Interval", "Outcome", "interval", "paired_band", "pool"]
 
 CONFIDENCE = 0.95
 TIE = 1e-9

@@ -59,10 +59,12 @@ def tabulate(summaries: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     dict
         `readings`: name, title and whether it was run; `choices`: what each chooses, by what the
         choice is about; `findings`: model, claim, and for each reading its finding or None;
-        `counts`: for each verdict, in how many findings each reading has it.
+        `counts`: for each verdict, in how many findings each reading has it; `seen`: in how many
+        its means alone say what the paper says.
     """
     ran = {summary["reading"]["name"]: summary for summary in summaries}
     names = list(READINGS)
+    judged = {name: ran[name]["findings"] if name in ran else [] for name in names}
     keys: dict[tuple[str, str], str] = {}
     cells: dict[tuple[str, str, str], Mapping[str, Any]] = {}
     for name, summary in ran.items():
@@ -83,11 +85,11 @@ def tabulate(summaries: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         ],
         "counts": {
             verdict: [
-                sum(f["verdict"] == verdict for key, f in cells.items() if key[0] == name)
-                for name in names
+                sum(finding["verdict"] == verdict for finding in judged[name]) for name in names
             ]
             for verdict in VERDICTS
         },
+        "seen": [sum(finding["seen"] for finding in judged[name]) for name in names],
     }
 
 
