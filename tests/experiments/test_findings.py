@@ -206,3 +206,4 @@ def test_the_critical_difference_of_eleven_data_sets_is_known():
     assert outcome.ranks["r_tv"] == 1.0
     assert outcome.ranks["u_e"] == 9.0
     assert outcome.ranks["u_t"] == 5.0  # those between tie
+    assert make(names=("u_max",)).critical_difference == 0.0

@@ -106,7 +106,7 @@ def _decide(
 
 
 def _is_ahead(lead: Interval) -> bool:
-    return lead.low > 0.0
+    return lead.low > TIE
 
 
 def _is_beaten(lead: Interval) -> bool:
@@ -120,7 +120,7 @@ def _judge_best(outcome: Outcome, model: str, *, name: str, where: str) -> list[
     bands = _compare(outcome, name, [other for other in outcome.names if other != name], rows)
     verdict, seen = _decide(bands, _is_ahead, _is_beaten)
     beaten = [band.rival for band in bands if _is_beaten(band.among)]
-    first, place = bands[0], 1 + sum(band.alone.mean < 0.0 for band in bands)
+    first, place = bands[0], 1 + sum(band.alone.mean < -TIE for band in bands)
     measure = "AU-ARC" if where == "all" else f"mean accuracy{WHERE[where]}"
     ours = (
         f"By {measure} {name} ({outcome.mean(name, rows):.4f}) is number {place} of "

@@ -89,6 +89,8 @@ class Outcome:
     def critical_difference(self) -> float:
         """By how much mean ranks must differ to tell, by Friedman's and Nemenyi's tests."""
         many, sets = len(self.names), self.data_sets
+        if many < 2:
+            return 0.0
         quantile = float(stats.studentized_range.ppf(CONFIDENCE, many, np.inf)) / np.sqrt(2.0)
         return float(quantile * np.sqrt(many * (many + 1) / (6.0 * sets)))
 
