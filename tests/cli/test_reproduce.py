@@ -100,6 +100,14 @@ def test_a_single_reading_leaves_the_others_alone_and_says_so(nowhere, tmp_path)
     assert changed["reading"]["changed"]
 
 
+def test_a_file_in_the_way_of_a_reading_is_seen_before_anything_runs(nowhere, tmp_path):
+    (tmp_path / "nearest").touch()
+    done = call("reproduce", "--quick", "-o", tmp_path, env=nowhere)
+    assert done.returncode == 2
+    assert "nearest is a file" in " ".join(done.stderr.split())
+    assert [path.name for path in tmp_path.iterdir()] == ["nearest"]
+
+
 def test_debug_shows_the_traceback(nowhere, tmp_path):
     done = run("reproduce", "--datasets", "germany", "--debug", "-o", tmp_path, env=nowhere)
     assert done.returncode != 0

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from robustq.exceptions import InputError
+from robustq.exceptions import FileError, InputError
 
 from .consoles import (
     check_folder,
@@ -107,6 +107,7 @@ def reproduce(
     names = _read_list(reading) or tuple(READINGS)
     # All of them before the first is run: what is wrong is said at once.
     plans = [_make_plan(given | {"reading": name}) for name in names]
+    _check_places(plans, output)
     found = [_carry_out(plan, output, data_dir, workers) for plan in plans]
     with showing_progress("writing the report"):
         report = write_reproduction(found, output)
@@ -123,6 +124,16 @@ def _make_plan(given: dict[str, Any]) -> Plan:
 
     with naming_options(OPTIONS):
         return Plan(**given)
+
+
+def _check_places(plans: Sequence[Plan], output: Path) -> None:
+    """Raise if a file stands where the results of a reading go."""
+    from robustq.experiments import READINGS  # noqa: PLC0415 (slow to import)
+
+    for place in (READINGS[plan.reading].place(output) for plan in plans):
+        if place.exists() and not place.is_dir():
+            msg = f"{place} is a file where a folder is needed: choose another place"
+            raise FileError(msg)
 
 
 def _carry_out(
