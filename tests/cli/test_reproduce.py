@@ -35,11 +35,15 @@ def test_a_quick_reproduction_uses_what_is_at_hand(nowhere, tmp_path):
         env=nowhere,
     )
     assert done.returncode == 0, done.stderr
-    assert "Naive Bayes" in done.stdout
+    assert "Naive Bayes, reading paper" in done.stdout
+    assert "Naive Bayes, reading nearest" in done.stdout
     assert "AU-ARC" in done.stdout
     assert done.stderr == ""  # no terminal, no progress
     assert (tmp_path / "out" / "report.html").is_file()
+    nearest = json.loads((tmp_path / "out" / "nearest" / "summary.json").read_text())
+    assert nearest["settings"]["reading"] == "nearest"
     summary = json.loads((tmp_path / "out" / "summary.json").read_text())
+    assert summary["settings"]["reading"] == "paper"
     assert [data["name"] for data in summary["data_sets"]] == [
         *("australian", "breast-cancer-wisconsin", "german")
     ]
@@ -54,6 +58,8 @@ def test_a_quick_reproduction_uses_what_is_at_hand(nowhere, tmp_path):
         (("--indicators", "r_tv_al"), "did you mean 'r_tv_all'"),
         (("--runs", "0"), "--runs must be a whole number from 1"),
         (("--runs", "many"), "integer"),
+        (("--reading", "neares"), "did you mean 'nearest'"),
+        (("--reading", ","), "an option that lists names has none"),
         (("--smoothing", "-1"), "--smoothing must be"),
         (("--nbc-smoothing", "no"), "is not a number or cv"),
         (("--max-depth", "deep"), "is not a number or none"),
@@ -67,6 +73,39 @@ def test_wrong_use_is_explained_and_writes_nothing(nowhere, tmp_path, arguments,
     assert message in " ".join(done.stderr.replace("│", " ").split())
     assert "Traceback" not in done.stderr
     assert not (tmp_path / "out").exists()
+
+
+def test_a_single_reading_leaves_the_others_alone_and_says_so(nowhere, tmp_path):
+    def reproduce(*arguments):
+        done = run(
+            *("reproduce", "--datasets", "german,australian", "--runs", 1, "--models", "nbc"),
+            *("--indicators", "r_tv,u_max", "--workers", 1, "-o", tmp_path, *arguments),
+            env=nowhere,
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    both = reproduce()
+    (line,) = [line for line in both.splitlines() if "competitive" in line]
+    assert "not run" not in line
+    before = (tmp_path / "summary.json").read_bytes()
+    one = reproduce("--reading", "nearest", "--nbc-smoothing", "2")
+    assert "reading paper" not in one
+    (line,) = [line for line in one.splitlines() if "competitive" in line]
+    assert "not run" in line
+    assert "nearest, changed" in one
+    assert (tmp_path / "summary.json").read_bytes() == before
+    changed = json.loads((tmp_path / "nearest" / "summary.json").read_text())
+    assert changed["settings"]["nbc_smoothing"] == 2.0
+    assert changed["reading"]["changed"]
+
+
+def test_a_file_in_the_way_of_a_reading_is_seen_before_anything_runs(nowhere, tmp_path):
+    (tmp_path / "nearest").touch()
+    done = call("reproduce", "--quick", "-o", tmp_path, env=nowhere)
+    assert done.returncode == 2
+    assert "nearest is a file" in " ".join(done.stderr.split())
+    assert [path.name for path in tmp_path.iterdir()] == ["nearest"]
 
 
 def test_debug_shows_the_traceback(nowhere, tmp_path):

@@ -1,9 +1,12 @@
 """A plan is data, and says what is wrong with it."""
 
+import json
+from pathlib import Path
+
 import pytest
 
 from robustq.exceptions import InputError, UnknownNameError
-from robustq.experiments import Piece, Plan
+from robustq.experiments import READINGS, Piece, Plan
 
 
 def test_the_defaults_are_the_papers():
@@ -36,6 +39,11 @@ def test_the_defaults_are_the_papers():
         ({"leaf_smoothing": -1.0}, "leaf_smoothing must be"),
         ({"leaf_smoothing": float("nan")}, "leaf_smoothing must be"),
         ({"nbc_smoothing": "guess"}, "nbc_smoothing must be"),
+        ({"nbc_smoothing": ()}, "nbc_smoothing must be"),
+        ({"nbc_smoothing": (1.0, -1.0)}, "nbc_smoothing must be"),
+        ({"own_splits": "no"}, "own_splits must be"),
+        ({"reading": "best"}, "unknown reading 'best'; known are paper, nearest"),
+        ({"reading": "neares"}, "did you mean 'nearest'"),
         ({"test_share": 1.0}, "test_share must be"),
         ({"max_depth": 0}, "max_depth must be"),
         ({"trees": 0}, "trees must be"),
@@ -46,6 +54,38 @@ def test_the_defaults_are_the_papers():
 def test_wrong_plans_are_refused(given, message):
     with pytest.raises(InputError, match=message):
         Plan(**given)
+
+
+def test_a_reading_decides_what_is_not_said():
+    paper, nearest = Plan(), Plan(reading="nearest")
+    assert (paper.nbc_smoothing, paper.leaf_smoothing, paper.own_splits) == ("cv", 0.0, True)
+    assert nearest.nbc_smoothing == tuple(float(f"1e{n}") for n in range(-10, 1))
+    assert (nearest.leaf_smoothing, nearest.own_splits) == (1e-6, False)
+    assert not paper.is_changed
+    assert not nearest.is_changed
+    changed = Plan(reading="nearest", leaf_smoothing=0.0)
+    assert changed.leaf_smoothing == 0.0
+    assert changed.is_changed
+
+
+@pytest.mark.parametrize("reading", READINGS)
+def test_a_plan_comes_back_from_plain_data(reading):
+    plan = Plan(reading=reading)
+    plain = json.loads(json.dumps(plan.to_dict()))
+    assert plain["reading"] == reading
+    assert Plan(**plain) == plan
+
+
+def test_readings_have_pieces_of_their_own():
+    for model in ("nbc", "gef"):
+        piece = Piece("german", model, 0)
+        first, second = (Plan(reading=name).fingerprint(piece, "x") for name in READINGS)
+        assert first != second
+
+
+def test_only_the_papers_own_reading_stands_in_the_folder_itself():
+    places = {name: reading.place(Path("results")) for name, reading in READINGS.items()}
+    assert places == {"paper": Path("results"), "nearest": Path("results/nearest")}
 
 
 def test_unknown_names_get_a_hint():

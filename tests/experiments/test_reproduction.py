@@ -1,11 +1,14 @@
 """An experiment gives the same, however it is carried out, and stands in files people can read."""
 
+import hashlib
 import json
 import os
 import signal
 import subprocess
 import sys
 import time
+from dataclasses import asdict
+from importlib import metadata
 from pathlib import Path
 
 import numpy as np
@@ -13,10 +16,11 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
+import robustq
 from robustq import datasets, indicators, rejection
 from robustq.exceptions import FileError, InputError, RobustqError
-from robustq.experiments import Piece, Plan, pieces, reproduce
-from robustq.experiments.results import interval
+from robustq.experiments import READINGS, Piece, Plan, pieces, reproduce
+from robustq.experiments.outcomes import interval
 from robustq.experiments.store import Store
 from robustq.experiments.workers import Silence, work
 from tests.folders import UCI, needs_uci
@@ -182,6 +186,54 @@ def test_a_split_of_its_own_is_used_and_said(tmp_path):
     (data,) = found.summary["data_sets"]
     assert data["own_split"]
     assert (data["rows"], data["paper_rows"], data["differs"]) == (267, 428, True)
+
+
+@needs_uci
+def test_another_reading_pools_the_split_and_says_so(tmp_path):
+    given = {"data_sets": ("spect", "german"), "runs": 2, "trees": 2, "bootstrap_models": 2}
+    plan = Plan(**given, reading="nearest", most_tests=60)
+    found = reproduce(plan, tmp_path, data_dir=UCI, workers=1)
+    rows = [
+        pq.read_table(path)["row"].to_pylist()
+        for path in sorted((tmp_path / "pieces").glob("spect-nbc-*.parquet"))
+    ]
+    assert [len(tested) for tested in rows] == [60, 60]
+    assert rows[0] != rows[1]
+    assert min(rows[0]) < 80  # UCI's rows to learn from are tested on too
+    summary = found.summary
+    assert summary["settings"]["reading"] == summary["reading"]["name"] == "nearest"
+    assert not summary["reading"]["changed"]
+    assert summary["models"]["gef"]["parameters"]["smoothing"] == 1e-6
+    assert summary["models"]["nbc"]["parameters"]["smoothing"][0] == 1e-10
+    spect = summary["data_sets"][0]
+    assert (spect["own_split"], spect["tests"]) == (False, 60)
+    assert "pooled" in spect["note"]
+
+
+@needs_uci
+def test_readings_side_by_side_do_not_mix_and_go_on(tmp_path):
+    given = {"data_sets": ("spect",), "runs": 1, "trees": 2, "bootstrap_models": 2}
+    plans = [Plan(**given, reading=name) for name in READINGS]
+    first = [reproduce(plan, tmp_path, data_dir=UCI, workers=1) for plan in plans]
+    assert [found.timings["kept"] for found in first] == [0, 0]
+    assert len(list((tmp_path / "pieces").glob("*.parquet"))) == 4
+    again = [reproduce(plan, tmp_path, data_dir=UCI, workers=1) for plan in plans]
+    assert [found.timings["kept"] for found in again] == [2, 2]
+    assert [a.summary for a in again] == [b.summary for b in first]
+    assert first[0].summary["models"] != first[1].summary["models"]
+
+
+def test_what_older_versions_found_is_kept(tmp_path):
+    # The name that a piece had before plans had readings.
+    piece, content = Piece("german", "gef", 0), "content"
+    names = ("indicators", "seed", "test_share", "most_tests", "bootstrap_models")
+    decisive = {name: SMALL.to_dict()[name] for name in names}
+    preset = {"n_estimators": 3, "smoothing": 0.0, "max_depth": None, "n_jobs": 1}
+    versions = [robustq.__version__, *map(metadata.version, ("numpy", "scikit-learn"))]
+    told = [versions, content, asdict(piece), decisive, preset, []]
+    mark = hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:12]
+    path = Store(SMALL, tmp_path, {"german": content}).path(piece)
+    assert path.name == f"german-gef-01-{mark}.parquet"
 
 
 def test_any_ball_can_be_an_indicator(tmp_path, monkeypatch):

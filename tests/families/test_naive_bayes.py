@@ -295,7 +295,10 @@ def test_unsmoothed_impossible_rows_tie():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"smoothing": -1}, r'smoothing must be a number from 0 to 1e\+100 or "cv", got -1'),
+        ({"smoothing": -1}, r'smoothing must be a number from 0 to 1e\+100, "cv" or .*, got -1'),
+        ({"smoothing": ()}, "smoothing must be"),
+        ({"smoothing": (1.0, -1)}, "smoothing must be"),
+        ({"smoothing": (1.0, "cv")}, "smoothing must be"),
         ({"smoothing": "auto"}, "smoothing must be"),
         ({"smoothing": np.nan}, "smoothing must be"),
         ({"smoothing": np.inf}, "smoothing must be"),
@@ -389,6 +392,17 @@ def _refitted_scores(model, frame, y):
             likelihood += log_proba[np.arange(held.sum()), labels[held]].sum()
         scores[smoothing] = (right, round(likelihood, 9))
     return scores
+
+
+def test_a_grid_of_ones_own_is_chosen_from():
+    frame, y = weather(rows=120)
+    grids = [SMOOTHING_GRID, SMOOTHING_GRID[::-1], [3.0], (1e-10, 0.3)]
+    found = [NaiveBayesClassifier(grid).fit(frame, y).smoothing_ for grid in grids]
+    chosen = NaiveBayesClassifier("cv").fit(frame, y).smoothing_
+    assert found[:3] == [chosen, chosen, 3.0]
+    assert found[3] in grids[3]
+    model = clone(NaiveBayesClassifier((1e-10, 0.3))).partial_fit(frame, y, np.unique(y))
+    assert model.partial_fit(frame, y).smoothing_ == found[3]
 
 
 @pytest.mark.parametrize("rows", [1, 2, 4])

@@ -117,7 +117,7 @@ def test_it_takes_part_in_an_experiment(tmp_path):
     found = reproduce(plan, tmp_path, workers=1)
     assert found.tables["toy"].names == names
     assert {finding["model"] for finding in found.summary["findings"]} == {"nbc"}
-    page = write_reproduction(found.summary, found.timings, tmp_path).read_text()
+    page = write_reproduction([found], tmp_path).read_text()
     assert "Toy of groups" in page
     assert (tmp_path / "table_toy.md").is_file()
 

@@ -29,6 +29,14 @@ def test_indicators_are_written_as_in_the_paper(name, shown):
     [
         ("smoothing", 0.0, "smoothing 0.0 (by maximum likelihood)"),
         ("smoothing", 0.5, "smoothing 0.5"),
+        (
+            "smoothing",
+            [1e-10, 1.0],
+            (
+                "smoothing from 1e-10, 1 (by 5-fold cross-validation; the "
+                "bootstrap models take the value chosen on the training set)"
+            ),
+        ),
         ("max_depth", None, "max_depth none (unlimited)"),
         ("class_prior", None, "class_prior none"),
         ("class_prior", [0.5, 0.5], "class_prior [0.5, 0.5]"),

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from robustq.exceptions import InputError
+from robustq.exceptions import FileError, InputError
 
 from .consoles import (
     check_folder,
     make_console,
+    make_table,
     naming_options,
     read_number,
     say,
@@ -22,9 +23,11 @@ from .consoles import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
-    from robustq.experiments import Plan
+    from rich.console import Console
+
+    from robustq.experiments import Plan, Reproduction
 
 __all__ = ["reproduce"]
 
@@ -56,12 +59,17 @@ def reproduce(
         list[str] | None,
         typer.Option(help="As in r_tv,r_tv_all,u_max; module:Class for a ball of one's own."),
     ] = None,
+    reading: Annotated[
+        list[str] | None,
+        typer.Option(help="How to read the paper: paper or nearest; both by default."),
+    ] = None,
     smoothing: Annotated[
-        float, typer.Option(help="Of the forest's leaves; 0 by default: maximum likelihood.")
-    ] = 0.0,
+        float | None, typer.Option(help="Of the forest's leaves; else as the reading has it.")
+    ] = None,
     nbc_smoothing: Annotated[
-        str, typer.Option(help="Of naive Bayes: a number, or cv for the best by cross-validation.")
-    ] = "cv",
+        str | None,
+        typer.Option(help="Of naive Bayes: a number, or cv; else as the reading has it."),
+    ] = None,
     max_depth: Annotated[
         str, typer.Option(help="Of the trees: a number, none for unlimited, or auto.")
     ] = "none",
@@ -81,45 +89,98 @@ def reproduce(
     """
     check_folder(output)
     start_up()
-    from robustq.experiments import reproduce as carry_out  # noqa: PLC0415 (slow to import)
+    from robustq.experiments import READINGS  # noqa: PLC0415 (slow to import)
     from robustq.report import write_reproduction  # noqa: PLC0415
-    from robustq.report.pages import begin_sentence  # noqa: PLC0415
 
     given = {
         "data_sets": _read_list(datasets) or (_at_hand(data_dir) if quick else None),
         "runs": runs if runs is not None else QUICK_RUNS if quick else None,
         "models": _read_list(models),
         "indicators": _read_list(indicators),
+        "leaf_smoothing": smoothing,
+        "nbc_smoothing": nbc_smoothing
+        and read_number(nbc_smoothing, "--nbc-smoothing", {"cv": "cv"}, float),
     }
-    plan = _make_plan(
-        {name: value for name, value in given.items() if value is not None},
-        smoothing,
-        read_number(nbc_smoothing, "--nbc-smoothing", {"cv": "cv"}, float),
-        read_number(max_depth, "--max-depth", {"none": None, "auto": "auto"}, int),
-        seed,
-    )
-    with _watch() as watcher:
-        found = carry_out(plan, output, data_dir=data_dir, workers=workers, watcher=watcher)
+    given = {name: value for name, value in given.items() if value is not None}
+    given["max_depth"] = read_number(max_depth, "--max-depth", {"none": None, "auto": "auto"}, int)
+    given["seed"] = seed
+    names = _read_list(reading) or tuple(READINGS)
+    # All of them before the first is run: what is wrong is said at once.
+    plans = [_make_plan(given | {"reading": name}) for name in names]
+    _check_places(plans, output)
+    found = [_carry_out(plan, output, data_dir, workers) for plan in plans]
     with showing_progress("writing the report"):
-        report = write_reproduction(found.summary, found.timings, output)
+        report = write_reproduction(found, output)
     console = make_console()
-    for model, table in found.tables.items():
-        title = begin_sentence(found.summary["models"][model]["title"])
-        console.print(table.to_rich(title, console.width))
-    own = [data["name"] for data in found.summary["data_sets"] if data["own_split"]]
-    if own and plan.runs > 1:
-        say(console, f"{', '.join(own)}: split by UCI, the runs differ by their seeds only.")
-    seconds = found.timings["wall"]
+    for one in found:
+        _show(console, one)
+    _show_findings(console, found)
+    seconds = sum(one.timings["wall"] for one in found)
     console.print(f"Done in {seconds:.0f} s. Report: {report}", markup=False, soft_wrap=True)
 
 
-def _make_plan(given: dict[str, Any], smoothing: float, nbc: Any, depth: Any, seed: int) -> Plan:
+def _make_plan(given: dict[str, Any]) -> Plan:
     from robustq.experiments import Plan  # noqa: PLC0415 (slow to import)
 
     with naming_options(OPTIONS):
-        return Plan(
-            **given, leaf_smoothing=smoothing, nbc_smoothing=nbc, max_depth=depth, seed=seed
-        )
+        return Plan(**given)
+
+
+def _check_places(plans: Sequence[Plan], output: Path) -> None:
+    """Raise if a file stands where the results of a reading go."""
+    from robustq.experiments import READINGS  # noqa: PLC0415 (slow to import)
+
+    for place in (READINGS[plan.reading].place(output) for plan in plans):
+        if place.exists() and not place.is_dir():
+            msg = f"{place} is a file where a folder is needed: choose another place"
+            raise FileError(msg)
+
+
+def _carry_out(
+    plan: Plan, output: Path, data_dir: Path | None, workers: int | None
+) -> Reproduction:
+    from robustq.experiments import READINGS  # noqa: PLC0415 (slow to import)
+    from robustq.experiments import reproduce as carry_out  # noqa: PLC0415
+
+    folder = READINGS[plan.reading].place(output)
+    with _watch(plan.reading) as watcher:
+        return carry_out(plan, folder, data_dir=data_dir, workers=workers, watcher=watcher)
+
+
+def _show(console: Console, found: Reproduction) -> None:
+    """Print the tables of one reading."""
+    from robustq.report.pages import begin_sentence  # noqa: PLC0415 (slow to import)
+
+    summary = found.summary
+    for model, table in found.tables.items():
+        title = begin_sentence(summary["models"][model]["title"])
+        shown = f"{title}, reading {summary['reading']['name']}"
+        console.print(table.to_rich(shown, console.width))
+    own = [data["name"] for data in summary["data_sets"] if data["own_split"]]
+    if own and summary["settings"]["runs"] > 1:
+        say(console, f"{', '.join(own)}: split by UCI, the runs differ by their seeds only.")
+
+
+def _show_findings(console: Console, found: Sequence[Reproduction]) -> None:
+    """Print which of the paper's findings hold in which reading."""
+    from robustq.report.reproduction import tabulate  # noqa: PLC0415 (slow to import)
+
+    overview = tabulate([one.summary for one in found])
+    if not overview["findings"]:
+        return
+    table = make_table("the paper's finding", *(one["title"] for one in overview["readings"]))
+    before = ""
+    for finding in overview["findings"]:
+        if finding["model"] != before:
+            table.add_row(f"{finding['model']}:")
+        before = finding["model"]
+        cells = [cell["verdict"] if cell else "not run" for cell in finding["cells"]]
+        table.add_row(finding["claim"].rstrip("."), *cells)
+    many = len(overview["findings"])
+    seen = zip(overview["readings"], overview["seen"], strict=True)
+    shown = [f"{count} of {many}" if one["ran"] else "not run" for one, count in seen]
+    table.add_row("means as in the paper, surely or not", *shown)
+    console.print(table)
 
 
 def _read_list(given: list[str] | None) -> tuple[str, ...] | None:
@@ -139,8 +200,9 @@ def _at_hand(data_dir: Path | None) -> tuple[str, ...]:
 class _Bar:
     """Shows how far it is, what is running, and the time left."""
 
-    def __init__(self, progress: Any) -> None:
+    def __init__(self, progress: Any, title: str) -> None:
         self.progress = progress
+        self.title = title
         self.task = progress.add_task("reading data", total=None)
         self.running: list[Any] = []
 
@@ -157,11 +219,12 @@ class _Bar:
         self._show()
 
     def _show(self) -> None:
-        self.progress.update(self.task, description="; ".join(map(str, self.running)))
+        running = "; ".join(map(str, self.running))
+        self.progress.update(self.task, description=f"{self.title}: {running}")
 
 
 @contextmanager
-def _watch() -> Iterator[_Bar | None]:
+def _watch(title: str) -> Iterator[_Bar | None]:
     console = make_console(stderr=True)
     if not console.is_terminal:
         yield None
@@ -178,4 +241,4 @@ def _watch() -> Iterator[_Bar | None]:
         parts.TextColumn("{task.description}", markup=False, table_column=rest),
     )
     with parts.Progress(*columns, console=console, transient=True, expand=True) as progress:
-        yield _Bar(progress)
+        yield _Bar(progress, title)

@@ -9,6 +9,7 @@ Examples
 """
 
 from .plan import Piece, Plan
+from .readings import READINGS, Reading
 from .reproduction import Reproduction, reproduce
 
-__all__ = ["Piece", "Plan", "Reproduction", "reproduce"]
+__all__ = ["READINGS", "Piece", "Plan", "Reading", "Reproduction", "reproduce"]

@@ -16,8 +16,10 @@ from robustq.exceptions import InputError
 from robustq.families.parameters import (
     LARGEST_COUNT,
     LARGEST_SMOOTHING,
+    SMOOTHINGS,
     is_between,
     is_count,
+    is_smoothing,
     require,
 )
 from robustq.families.table import RECIPES, find_recipe
@@ -25,12 +27,16 @@ from robustq.indicators.finding import find_indicator, is_imported
 from robustq.rejection.averages import read_grid
 from robustq.rejection.comparison import RATES
 
+from .readings import find_reading
+
 __all__ = ["INDICATORS", "MODELS", "Piece", "Plan"]
 
 # Those that the paper has.
 MODELS = tuple(name for name, recipe in RECIPES.items() if recipe.paper is not None)
-# What decides the result of a piece, beside what a model makes of the plan.
+# What decides the result of a piece, beside its data, split or not, and what a model makes of the
+# plan. The name of the reading is not among it: what was found before there were names is kept.
 DECISIVE = ("indicators", "seed", "test_share", "most_tests", "bootstrap_models")
+CHOICES = ("nbc_smoothing", "leaf_smoothing", "own_splits")
 INDICATORS = ("r_epsilon", "r_tv", "r_chi2", "u_marg", "u_max", "u_H", "u_t", "u_a", "u_e")
 
 
@@ -70,13 +76,17 @@ class Plan:
     seed : int
     test_share, most_tests : float and int
         How much of a data set without a split of its own is kept for testing.
-    nbc_smoothing : "cv" or float
-    leaf_smoothing : float
+    nbc_smoothing : "cv", float or tuple of float, optional
+    leaf_smoothing : float, optional
         0 is maximum likelihood.
     trees : int
     max_depth : int, "auto" or None
         None lets trees grow until their leaves are pure.
     bootstrap_models : int
+    reading : str
+        How the paper is read, "paper" or "nearest": what is not said is as the reading has it.
+    own_splits : bool, optional
+        Whether a split of UCI's is kept.
     """
 
     data_sets: tuple[str, ...] = datasets.names()
@@ -87,18 +97,25 @@ class Plan:
     seed: int = 0
     test_share: float = 0.4
     most_tests: int = 500
-    nbc_smoothing: Literal["cv"] | float = "cv"
-    leaf_smoothing: float = 0.0
+    nbc_smoothing: Literal["cv"] | float | tuple[float, ...] | None = None
+    leaf_smoothing: float | None = None
     trees: int = 25
     max_depth: int | Literal["auto"] | None = None
     bootstrap_models: int = 10
+    reading: str = "paper"
+    own_splits: bool | None = None
 
     def __post_init__(self) -> None:
+        reading = find_reading(self.reading)
+        for field in CHOICES:
+            if getattr(self, field) is None:
+                object.__setattr__(self, field, getattr(reading, field))
         for field, value in (
             ("data_sets", _distinct("data sets", [datasets.get(n).name for n in self.data_sets])),
             ("models", _distinct("models", [find_recipe(name).name for name in self.models])),
             ("indicators", _distinct("indicators", list(self.indicators))),
             ("rates", tuple(read_grid(self.rates).tolist())),
+            ("nbc_smoothing", _freeze(self.nbc_smoothing)),
         ):
             object.__setattr__(self, field, value)
         names = [find_indicator(name).name for name in self.indicators]
@@ -115,14 +132,20 @@ class Plan:
         require("test_share", self.test_share, share, "a number between 0 and 1")
         leaf = is_between(self.leaf_smoothing, 0.0, LARGEST_SMOOTHING, low_included=True)
         require("leaf_smoothing", self.leaf_smoothing, leaf, "a number from 0")
-        nbc = self.nbc_smoothing == "cv" or is_between(
-            self.nbc_smoothing, 0.0, LARGEST_SMOOTHING, low_included=True
-        )
-        require("nbc_smoothing", self.nbc_smoothing, nbc, '"cv" or a number from 0')
+        nbc = is_smoothing(self.nbc_smoothing)
+        require("nbc_smoothing", self.nbc_smoothing, nbc, SMOOTHINGS)
+        own = isinstance(self.own_splits, bool)
+        require("own_splits", self.own_splits, own, "True or False")
         depth = self.max_depth in (None, "auto") or is_count(self.max_depth, 1)
         require("max_depth", self.max_depth, depth, 'a whole number from 1, "auto" or None')
         models = is_count(self.bootstrap_models, 1, 10_000)
         require("bootstrap_models", self.bootstrap_models, models, "a whole number from 1")
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether a choice was made otherwise than the reading makes it."""
+        reading = find_reading(self.reading)
+        return any(getattr(self, field) != getattr(reading, field) for field in CHOICES)
 
     def pieces(self) -> list[Piece]:
         """Return everything there is to run."""
@@ -165,6 +188,10 @@ def _digest_module(name: str) -> str:
     neighbourhood = find_indicator(name).neighbourhood
     file = None if neighbourhood is None else inspect.getsourcefile(type(neighbourhood.ball))
     return hashlib.sha256(Path(file).read_bytes()).hexdigest() if file else ""
+
+
+def _freeze(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
 
 
 def _distinct(what: str, given: list[str]) -> tuple[str, ...]:

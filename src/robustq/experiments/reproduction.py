@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -50,11 +50,14 @@ class Reproduction:
     timings : dict
         The seconds of this execution (`wall`), those of all pieces (`pieces`), how many of
         them were here already (`kept`), and of how many workers (`workers`).
+    folder : Path
+        Where its files are.
     """
 
     summary: dict[str, Any]
     tables: dict[str, Comparison]
     timings: dict[str, Any]
+    folder: Path
 
 
 def reproduce(
@@ -90,7 +93,7 @@ def reproduce(
     start = time.perf_counter()
     workers, watcher, shown = workers or count_cores(), watcher or Silence(), watcher is not None
     folder = Path(folder)
-    data = {name: load(name, data_dir, progress=shown) for name in plan.data_sets}
+    data = {n: _prepare(plan, load(n, data_dir, progress=shown)) for n in plan.data_sets}
     contents = {name: digest(item) for name, item in data.items()}
     make_folder(folder)
     store = Store(plan, folder, contents)
@@ -113,7 +116,12 @@ def reproduce(
         "kept": kept,
         "workers": workers,
     }
-    return Reproduction(summary, tables, timings)
+    return Reproduction(summary, tables, timings, folder)
+
+
+def _prepare(plan: Plan, data: DataSet) -> DataSet:
+    """Return a data set as the plan wants it: with the split it came with, or none."""
+    return data if plan.own_splits else replace(data, split=None)
 
 
 def _add_times(plan: Plan, store: Store) -> dict[str, float]:
@@ -141,7 +149,7 @@ class _Running:
 
     def __call__(self) -> float:
         start = time.perf_counter()
-        data = _load(self.piece.data_set, self.data_dir)
+        data = _prepare(self.plan, _load(self.piece.data_set, self.data_dir))
         try:
             table = run_piece(self.plan, self.piece, data)
         except RobustqError:

@@ -7,11 +7,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy import stats
 
 from robustq.indicators.finding import find_indicator
 from robustq.rejection import Comparison, Curve, accuracy_rejection_curve, compare
 
+from .outcomes import Interval, Outcome, interval, pool
 from .plan import Piece
 
 if TYPE_CHECKING:
@@ -21,18 +21,7 @@ if TYPE_CHECKING:
 
     from .plan import Plan
 
-__all__ = ["Interval", "Results", "collect", "interval"]
-
-CONFIDENCE = 0.95
-
-
-@dataclass(frozen=True)
-class Interval:
-    """A mean over runs, and between what it lies with 95 % confidence, as far as runs tell."""
-
-    mean: float
-    low: float
-    high: float
+__all__ = ["Results", "collect"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,6 +49,17 @@ class Results:
         """The paper's table."""
         return compare(self.curves, self.rates)
 
+    @cached_property
+    def outcome(self) -> Outcome:
+        """What the findings are judged by: every run on its own."""
+        names = self.comparison.names
+        values = [
+            [[[*curve.at(self.rates), curve.auc] for curve in curves[name]] for name in names]
+            for curves in self.curves.values()
+        ]
+        # From (data sets, names, runs, rows).
+        return Outcome(names, self.rates, np.array(values).transpose(0, 2, 3, 1))
+
     def without(self, data_sets: Sequence[str]) -> Results:
         """Return the results on the other data sets."""
         names = [name for name in self.curves if name not in data_sets]
@@ -81,7 +81,7 @@ class Results:
         """Return the AU-ARC of each indicator, the mean over the data sets."""
         first = next(iter(self.curves.values()))
         return {
-            name: _mean([[c.auc for c in curves[name]] for curves in self.curves.values()])
+            name: pool([[c.auc for c in curves[name]] for curves in self.curves.values()])
             for name in first
         }
 
@@ -104,20 +104,3 @@ def collect(plan: Plan, model: str, pieces: Mapping[Piece, pa.Table]) -> Results
                 for correct, score in zip(right, scores, strict=True)
             ]
     return Results(curves, accuracy, possible, plan.rates)
-
-
-def interval(values: Sequence[float]) -> Interval:
-    """Return a mean with Student's interval; runs share rows, so it speaks of the splits only."""
-    return _mean([values])
-
-
-def _mean(groups: Sequence[Sequence[float]]) -> Interval:
-    """Return the mean of the means of groups of runs."""
-    runs = len(groups[0])
-    mean = float(np.mean([np.mean(values) for values in groups]))
-    if runs < 2:
-        return Interval(mean, mean, mean)
-    # The groups are independent: their variances add up.
-    error = float(np.sqrt(sum(np.var(v, ddof=1) / runs for v in groups))) / len(groups)
-    reach = error * float(stats.t.ppf((1 + CONFIDENCE) / 2, len(groups) * (runs - 1)))
-    return Interval(mean, mean - reach, mean + reach)

@@ -13,8 +13,9 @@ from robustq.indicators.finding import find_indicator
 from robustq.rejection import average_curves
 
 from .findings import judge
+from .outcomes import CONFIDENCE
 from .pieces import count_tests
-from .results import CONFIDENCE
+from .readings import describe_choices, find_reading
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["figure_name", "summarise"]
 
 PACKAGES = ("numpy", "numba", "scikit-learn", "scipy", "pyarrow", "matplotlib")
+POOLED = "UCI’s own split is left aside: its files are pooled and split at random"
 
 
 def figure_name(data_set: str, model: str) -> str:
@@ -38,9 +40,10 @@ def summarise(
     plan: Plan, data: Mapping[str, DataSet], results: Mapping[str, Results]
 ) -> dict[str, Any]:
     """Return the summary; it holds nothing that differs from one execution to the next."""
-    tables = {model: found.comparison for model, found in results.items()}
+    outcomes = {model: found.outcome for model, found in results.items()}
     return {
         "settings": plan.to_dict(),
+        "reading": _describe_reading(plan),
         "versions": _versions(),
         "confidence": CONFIDENCE,
         "indicators": {i.name: i.meaning for i in map(find_indicator, plan.indicators)},
@@ -49,7 +52,7 @@ def summarise(
             model: _describe_model(plan, model) | _describe_results(found, data)
             for model, found in results.items()
         },
-        "findings": [finding._asdict() for finding in judge(tables)],
+        "findings": [finding._asdict() for finding in judge(outcomes)],
         "figures": {
             "overview": "overview",
             **{
@@ -69,6 +72,15 @@ def _versions() -> dict[str, str]:
     }
 
 
+def _describe_reading(plan: Plan) -> dict[str, Any]:
+    return {
+        "name": plan.reading,
+        "meaning": find_reading(plan.reading).meaning,
+        "changed": plan.is_changed,
+        "choices": describe_choices(plan),
+    }
+
+
 def _describe(plan: Plan, data: DataSet) -> dict[str, Any]:
     source = data.source
     return {
@@ -79,10 +91,10 @@ def _describe(plan: Plan, data: DataSet) -> dict[str, Any]:
         "classes": source.classes,
         "features": data.X.num_columns,
         "tests": count_tests(plan, data),
-        "own_split": source.split,
+        "own_split": data.split is not None,
         "paper_rows": source.paper_rows or source.rows,
         "differs": source.paper_rows is not None,
-        "note": source.note,
+        "note": POOLED if source.split and data.split is None else source.note,
         "citation": source.citation,
     }
 
@@ -103,6 +115,8 @@ def _describe_results(found: Results, data: Mapping[str, DataSet]) -> dict[str, 
             "wins": table.wins.tolist(),
             "best": table.is_best.tolist(),
         },
+        "ranks": found.outcome.ranks,
+        "critical_difference": found.outcome.critical_difference,
         "mean_areas": {name: asdict(area) for name, area in found.mean_areas().items()},
         "unlike": [data[name].source.id for name in unlike],
         "alike_areas": _describe_areas(found.without(unlike)) if unlike else {},

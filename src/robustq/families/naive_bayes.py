@@ -25,7 +25,7 @@ from robustq.core.products import Products, ProductTables
 from robustq.documents.checking import check_shape, check_sums
 from robustq.documents.documents import get, read_probabilities, read_row_counts, write_rows
 from robustq.exceptions import InputError
-from robustq.learning.counts import Counts, Layout, choose_smoothing
+from robustq.learning.counts import SMOOTHING_GRID, Counts, Layout, choose_smoothing
 from robustq.tables import MISSING, Encoding, Rows, Table
 
 from .base import GenerativeClassifier, encode
@@ -40,9 +40,11 @@ from .labels import (
 )
 from .parameters import (
     LARGEST_SMOOTHING,
+    SMOOTHINGS,
     is_between,
     is_count,
     is_one_of,
+    is_smoothing,
     read_random_state,
     require,
 )
@@ -303,10 +305,11 @@ class NaiveBayesClassifier(GenerativeClassifier):
 
     Parameters
     ----------
-    smoothing : float or "cv", default "cv"
+    smoothing : float, "cv" or sequence of float, default "cv"
         What is added to the count of every category within every class. "cv" takes the
         value of `robustq.learning.counts.SMOOTHING_GRID` with the best accuracy in a
         stratified 5-fold cross-validation; the log-likelihood of the labels breaks ties.
+        Several numbers are the grid to choose from in the same way.
     n_bins : int, default 10
         How many bins a numeric column is cut into, at most.
     class_prior : array_like of shape (classes,), optional
@@ -348,7 +351,7 @@ class NaiveBayesClassifier(GenerativeClassifier):
 
     def __init__(
         self,
-        smoothing: float | str = "cv",
+        smoothing: float | str | list[float] | tuple[float, ...] = "cv",
         *,
         n_bins: int = 10,
         class_prior: ArrayLike | None = None,
@@ -475,7 +478,7 @@ class NaiveBayesClassifier(GenerativeClassifier):
         prior = read_prior(self.class_prior, len(known))
         codes = encode(encoding, table, self._threads()).codes
         counts = Counts.of(codes, labels, weights, encoding.sizes, len(known))
-        if first or not is_one_of(self.smoothing, "cv"):
+        if first or len(self._grid()) == 1:
             smoothing = self._find_smoothing(codes, labels, weights, counts, prior)
         else:
             smoothing = self.smoothing_
@@ -487,8 +490,9 @@ class NaiveBayesClassifier(GenerativeClassifier):
     def _find_smoothing(
         self, codes: Codes, labels: Indices, weights: Floats, counts: Counts, prior: Floats | None
     ) -> float:
-        if not is_one_of(self.smoothing, "cv"):
-            return float(self.smoothing)
+        grid = self._grid()
+        if len(grid) == 1:
+            return float(grid[0])
         layout = counts.layout
 
         def count(rows: Codes, truth: Indices, weight: Floats) -> Counts:
@@ -497,14 +501,19 @@ class NaiveBayesClassifier(GenerativeClassifier):
         def predict(rest: Counts, smoothing: float, rows: Codes) -> Floats:
             return log_joint(rows, *rest.estimate(smoothing, prior), layout)
 
-        return choose_smoothing(codes, labels, weights, counts, self._rng(), count, predict)
+        return choose_smoothing(codes, labels, weights, counts, self._rng(), count, predict, grid)
+
+    def _grid(self) -> Sequence[float]:
+        """Return what the smoothing is chosen from: itself, where it is a number."""
+        if isinstance(self.smoothing, str):
+            return SMOOTHING_GRID
+        return self.smoothing if isinstance(self.smoothing, (list, tuple)) else [self.smoothing]
 
     def _draw(self, n: int, rng: np.random.Generator) -> tuple[Rows, Indices]:
         return self.model_.draw(n, rng)
 
     def _check_parameters(self) -> None:
-        allowed = f'a number from 0 to {LARGEST_SMOOTHING:g} or "cv"'
-        require("smoothing", self.smoothing, _is_smoothing(self.smoothing), allowed)
+        require("smoothing", self.smoothing, is_smoothing(self.smoothing), SMOOTHINGS)
         self._check_jobs()
         require("n_bins", self.n_bins, is_count(self.n_bins, 1), "a whole number of at least 1")
         known = is_one_of(self.handle_unknown, "missing", "error")
@@ -541,10 +550,6 @@ class NaiveBayesClassifier(GenerativeClassifier):
         )
         self._set_model(model, encoding, classes)
         return self
-
-
-def _is_smoothing(value: Any) -> bool:
-    return is_one_of(value, "cv") or is_between(value, 0.0, LARGEST_SMOOTHING, low_included=True)
 
 
 # Files and documents

@@ -15,15 +15,18 @@ if TYPE_CHECKING:
 __all__ = [
     "LARGEST_COUNT",
     "LARGEST_SMOOTHING",
+    "SMOOTHINGS",
     "is_between",
     "is_count",
     "is_one_of",
+    "is_smoothing",
     "read_random_state",
     "require",
 ]
 
 LARGEST_COUNT = 2**31 - 1
 LARGEST_SMOOTHING = 1e100  # beyond, sums overflow, and no count would show anyway
+SMOOTHINGS = f'a number from 0 to {LARGEST_SMOOTHING:g}, "cv" or a list of numbers to choose from'
 
 
 def require(name: str, value: Any, holds: bool, allowed: str) -> None:
@@ -53,6 +56,17 @@ def is_between(value: Any, low: float, high: float, *, low_included: bool = Fals
     except OverflowError:
         return False
     return low < number <= high or (low_included and number == low)
+
+
+def is_smoothing(value: Any) -> bool:
+    """Tell whether something is a smoothing, or says from what to choose one."""
+    if isinstance(value, (list, tuple)):
+        return len(value) > 0 and all(map(_is_amount, value))
+    return is_one_of(value, "cv") or _is_amount(value)
+
+
+def _is_amount(value: Any) -> bool:
+    return is_between(value, 0.0, LARGEST_SMOOTHING, low_included=True)
 
 
 def read_random_state(random_state: Any) -> np.random.RandomState:

@@ -134,8 +134,9 @@ def choose_smoothing(
     rng: np.random.Generator,
     count: Callable[[Codes, Indices, Floats], Any],
     log_joint: Callable[[Any, float, Codes], Floats],
+    grid: Sequence[float] = SMOOTHING_GRID,
 ) -> float:
-    """Return the smoothing of `SMOOTHING_GRID` with the best cross-validated accuracy.
+    """Return the smoothing of a grid with the best cross-validated accuracy.
 
     The log-likelihood of the labels breaks ties, and then the smaller smoothing. The folds are
     stratified by class; what a fold leaves over to train on is the total minus its counts.
@@ -149,20 +150,22 @@ def choose_smoothing(
         Returns the counts of some rows, given as codes, labels and weights.
     log_joint : callable
         Takes counts, a smoothing and codes; returns log p(c, f).
+    grid : sequence of float
+        What to choose from.
     """
     folds = _deal(codes, labels, weights, rng)
-    scores = np.zeros((len(SMOOTHING_GRID), 2))
+    scores = np.zeros((len(grid), 2))
     for fold in range(FOLDS):
         held_out = np.flatnonzero(folds[:, fold])
         if not len(held_out):
             continue
         rows, truth, weight = codes[held_out], labels[held_out], folds[held_out, fold]
         rest = total - count(rows, truth, weight)
-        for index, smoothing in enumerate(SMOOTHING_GRID):
+        for index, smoothing in enumerate(grid):
             joint = log_joint(rest, smoothing, rows)
             scores[index] += _score(joint, truth, weight)
-    best = max(range(len(SMOOTHING_GRID)), key=lambda index: (*scores[index], -index))
-    return SMOOTHING_GRID[best]
+    best = max(range(len(grid)), key=lambda index: (*scores[index], -grid[index]))
+    return float(grid[best])
 
 
 def _score(joint: Floats, truth: Indices, weight: Floats) -> tuple[float, float]:

@@ -78,6 +78,8 @@ def _symbol(name: str) -> Markup:
 
 def _say_parameter(name: str, value: Any) -> str:
     """Return a parameter and its value in words."""
+    if name == "smoothing" and isinstance(value, (list, tuple)):
+        return f"{name} from {', '.join(f'{item:g}' for item in value)} ({MEANINGS[name, 'cv']})"
     told = f"{name} {'none' if value is None else value}"
     said = [words for (key, known), words in MEANINGS.items() if (key, known) == (name, value)]
     return f"{told} ({said[0]})" if said else told
