@@ -453,12 +453,15 @@ class GenerativeClassifier(Scoring, ClassifierMixin, BaseEstimator, ABC):
         bins: int | None,
         classes: np.ndarray[Any, Any] | None = None,
         labels: Indices | None = None,
+        *,
+        tails: bool = False,
     ) -> Encoding:
         """Return how a table is understood; warn of what looks like a mistake."""
         encoding = Encoding.learn(
             table,
             weights,
             bins=bins,
+            tails=tails,
             categorical=() if self.categorical is None else self.categorical,
             numeric=() if self.numeric is None else self.numeric,
             labels=labels,

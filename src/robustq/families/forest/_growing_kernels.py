@@ -26,7 +26,7 @@ from robustq.kernels import (
 
 from .model import CHILD, FEATURE, FIRST, LEAF, LENGTH, NARROW, NUMERIC
 
-__all__ = ["BY_CLASS", "CODES", "ITEMS", "KEYS", "REALS", "grow", "sort_items"]
+__all__ = ["BY_CLASS", "CODES", "ITEMS", "KEYS", "ORDERED", "REALS", "grow", "sort_items"]
 
 # The whole numbers that `grow` takes.
 OPTIONS = ("max_features", "max_depth", "entropy", "seed")
@@ -37,6 +37,7 @@ CODES = SEEN, ITEMS, CHOSEN, SIDE = range(4)
 BY_CLASS = DIRECTION, MEAN, NEXT, LEFT, RIGHT, TOTAL = range(6)
 GAIN = 1e-10  # of the weight of a node: less than this is rounding
 POWER_STEPS = 30
+ORDERED = 3  # beside `NARROW`, `WIDE` and `NUMERIC`
 MOST_ORDERS = 16  # of the classes, the heaviest ones: each order costs as much as one class
 
 
@@ -226,6 +227,14 @@ def _write_set(nodes, node, codes, on_left, values, left_heavier):
 
 
 @inlined
+def _write_prefix(nodes, node, last):
+    """Write the set of the values up to the last one that goes left."""
+    bits = (np.uint64(2) << np.uint64(last)) - np.uint64(1)
+    nodes[node, FIRST] = np.int32(bits & np.uint64(0xFFFFFFFF))
+    nodes[node, LENGTH] = np.int32(bits >> np.uint64(32))
+
+
+@inlined
 def _write_list(nodes, node, reals, codes, on_left, values, left_heavier, lists, listed):
     """Write the values of the lighter side to a list; return where it ends, or −1: no room."""
     first = on_left if left_heavier else 0
@@ -245,7 +254,7 @@ def _write_list(nodes, node, reals, codes, on_left, values, left_heavier, lists,
 @kernel(
     types.int64(
         *(code_matrix, code_vector, code_vector, float_vector, float_vector),
-        *(int_vector, float_vector, code_vector_out),
+        *(int_vector, float_vector, code_vector_out, code_vector_out),
         *(code_matrix_out, code_vector_out, int_vector_out, int_vector_out),
         *(float_matrix_out, float_matrix_out, code_matrix_out),
         *(float_matrix_out, code_vector_out, int_vector_out, int_matrix_out),
@@ -260,6 +269,7 @@ def grow(
     options,
     limits,
     order,
+    heavier,
     nodes,
     lists,
     leaf_starts,
@@ -277,12 +287,13 @@ def grow(
     Parameters
     ----------
     columns : (rows, features); negative where missing
-    kinds : (features,), how each is split
+    kinds : (features,), how each is split; `ORDERED` are sets of neighbours
     labels, weights, repeats : (rows,)
         `repeats` is what counts for the sizes of nodes.
     options : the whole numbers named in `OPTIONS`
     limits : min_samples_split, min_samples_leaf, purity
     order : the rows to learn from; sorted by leaf when done
+    heavier : written, for each inner node: 0 if more weight goes left, else 1
     nodes, lists, leaf_starts : written
     used : (3,), written: how many nodes, values in lists, and leaves there are
     hist, reals, codes, by_class, present, tried, stack
@@ -333,7 +344,7 @@ def grow(
                         values += 1
                     hist[code, labels[row]] += weights[row]
                     reals[SIZE, code] += repeats[row]
-            ranks = kinds[feature] == NUMERIC
+            ranks = kinds[feature] == NUMERIC or kinds[feature] == ORDERED
             # Two classes, two values or numbers have one order; else one per class and one more.
             orders = 1
             if not (ranks or classes_here == 2 or values == 2):
@@ -365,7 +376,12 @@ def grow(
         middle, left_heavier = _split_rows(
             columns, weights, order, start, stop, best_feature, codes, on_left
         )
-        if kinds[best_feature] == NUMERIC:
+        heavier[node] = 0 if left_heavier else 1
+        if kinds[best_feature] == ORDERED:
+            # What lies between goes to the nearer side.
+            last = (codes[CHOSEN, on_left - 1] + codes[CHOSEN, on_left]) // 2
+            _write_prefix(nodes, node, last)
+        elif kinds[best_feature] == NUMERIC:
             nodes[node, FIRST] = codes[CHOSEN, on_left - 1]
             nodes[node, LENGTH] = codes[CHOSEN, on_left]
         elif kinds[best_feature] == NARROW:

@@ -40,6 +40,7 @@ __all__ = [
     "multiply_weights",
     "reach",
     "route",
+    "settle",
     "spread",
     "weigh",
 ]
@@ -256,6 +257,54 @@ def route(plain, nodes, sets, thresholds, lists, kinds, slots, roots, codes, num
                 lanes[lane] = node
             for lane in range(some):
                 ends[start + lane, tree] = lanes[lane]
+
+
+@kernel(
+    types.void(
+        *(*routes[:-1], code_vector, code_matrix, float_matrix, code_vector_out),
+        *(int_vector_out, code_vector_out),
+    )
+)
+def settle(
+    nodes,
+    sets,
+    thresholds,
+    lists,
+    kinds,
+    slots,
+    heavier,
+    codes,
+    numbers,
+    ends,
+    leaf_starts,
+    order,
+):
+    """Write the rows in the order of the leaves of a tree where they end; `leaf_starts` is 0 before.
+
+    Where a value is missing, a row goes to the heavier side.
+    """
+    for row in range(len(codes)):
+        node = np.int64(0)
+        feature = nodes[node, FEATURE]
+        while feature != LEAF:
+            code, right = codes[row, feature], np.int64(heavier[node])
+            if code >= 0:
+                right = _goes_right(
+                    *(nodes, sets, thresholds, lists, kinds[feature], slots[feature]),
+                    *(node, code, numbers, row),
+                )
+            node = np.int64(nodes[node, CHILD]) + right
+            feature = nodes[node, FEATURE]
+        ends[row] = nodes[node, CHILD]
+        leaf_starts[ends[row] + 1] += 1
+    for leaf in range(len(leaf_starts) - 1):
+        leaf_starts[leaf + 1] += leaf_starts[leaf]
+    for row in range(len(codes)):
+        order[leaf_starts[ends[row]]] = row
+        leaf_starts[ends[row]] += 1
+    for leaf in range(len(leaf_starts) - 1, 0, -1):
+        leaf_starts[leaf] = leaf_starts[leaf - 1]
+    leaf_starts[0] = 0
 
 
 @kernel(
@@ -557,6 +606,8 @@ def _write_leaf(
     codes,
     numbers,
     row,
+    base,
+    base_starts,
     allowed,
     count,
     fold,
@@ -595,6 +646,8 @@ def _write_leaf(
             cell = leaf * (features - numeric) + place
             op[at], slot[at], extra[at] = FEATURE_LEAF, code, 0
             p[at] = entry_probs[_locate(kinds[feature], seen, starts, entry_codes, cell, code)]
+            if len(base):
+                p[at] *= base[base_starts[place] + code]
             local[at] = 1 + nodes_count + leaves + leaf * features + feature
             part[at] = FEATURES if allowed[leaf, place] > 1 else NONE
         else:
@@ -615,7 +668,8 @@ def _write_leaf(
 
 @kernel(
     types.void(
-        *(*routes, *contents, float_vector, float_vector, code_matrix, types.int64),
+        *(*routes, *contents, float_vector, int_vector),
+        *(float_vector, float_vector, code_matrix, types.int64),
         *(types.boolean, int_vector_out, int_vector_out),
         *(code_matrix, float_matrix, int_vector, types.Array(types.int8, 1, "C")),
         *(code_vector_out, float_vector_out, int_vector_out, int_vector_out, code_vector_out),
@@ -635,6 +689,8 @@ def reach(
     entry_codes,
     entry_probs,
     normals,
+    base,
+    base_starts,
     weights,
     node_rows,
     allowed,
@@ -673,7 +729,7 @@ def reach(
                     at = _write_leaf(
                         *(at, np.int64(nodes[node, CHILD]), len(nodes), leaves, kinds, slots),
                         *(seen, starts, entry_codes, entry_probs, normals, codes, numbers, row),
-                        *(allowed, node_rows[node], fold, op, arity, p, extra, local, slot, part),
+                        *(base, base_starts, allowed, node_rows[node], fold, op, arity, p, extra, local, slot, part),
                         *(split, rows),
                     )
                     op[at], arity[at], extra[at] = PRODUCT, at - begin, 0

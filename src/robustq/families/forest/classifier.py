@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -21,7 +22,7 @@ from robustq.families.parameters import (
     read_random_state,
     require,
 )
-from robustq.tables import Encoding, Table
+from robustq.tables import Binned, Encoding, Table
 
 from . import foreign
 from .checking import check_forest
@@ -42,6 +43,37 @@ if TYPE_CHECKING:
 __all__ = ["KIND", "RECIPE", "GenerativeForestClassifier", "GenerativeTreeClassifier"]
 
 SMALLEST_SD = 1e-9
+BINS = 32  # of a number, in leaves that are shrunk
+SHRINKAGE = 50.0
+
+
+@dataclass(frozen=True)
+class Ways:
+    """How leaves are estimated, and what trees suit them.
+
+    Attributes
+    ----------
+    shrunk : bool
+        Whether leaves learn from all rows, and are shrunk to what is known without them.
+    smoothing : float
+        What is added to counts, if not.
+    min_samples_leaf : int
+        Where it is "auto".
+    less_depth : int
+        By how much trees stay below log₂ rows, where `max_depth` is "auto".
+    """
+
+    shrunk: bool
+    smoothing: float
+    min_samples_leaf: int
+    less_depth: int
+
+
+WAYS = {
+    "shrunk": Ways(shrunk=True, smoothing=0.0, min_samples_leaf=3, less_depth=1),
+    "additive": Ways(shrunk=False, smoothing=1e-6, min_samples_leaf=1, less_depth=3),
+    "likelihood": Ways(shrunk=False, smoothing=0.0, min_samples_leaf=1, less_depth=3),
+}
 
 
 class GenerativeForestClassifier(GenerativeClassifier):
@@ -133,11 +165,12 @@ class GenerativeForestClassifier(GenerativeClassifier):
         criterion: Literal["gini", "entropy"] = "gini",
         max_depth: int | Literal["auto"] | None = "auto",
         min_samples_split: int = 2,
-        min_samples_leaf: int = 1,
+        min_samples_leaf: int | Literal["auto"] = "auto",
         max_features: float | str | None = 1 / 3,
         purity: float = 0.99,
         bootstrap: bool = True,
-        smoothing: float = 1e-6,
+        leaves: Literal["shrunk", "additive", "likelihood"] | None = None,
+        smoothing: float | None = None,
         min_sd: float = 0.1,
         class_weight: dict[Any, float] | str | None = None,
         handle_unknown: str = "missing",
@@ -154,6 +187,7 @@ class GenerativeForestClassifier(GenerativeClassifier):
         self.max_features = max_features
         self.purity = purity
         self.bootstrap = bootstrap
+        self.leaves = leaves
         self.smoothing = smoothing
         self.min_sd = min_sd
         self.class_weight = class_weight
@@ -184,7 +218,8 @@ class GenerativeForestClassifier(GenerativeClassifier):
         classes, labels = find_classes(read_labels(y, table.rows))
         weights = read_weights(sample_weight, table.rows)
         weights = weigh_classes(self.class_weight, classes, labels, weights)
-        encoding = self._learn_encoding(table, weights, None, classes, labels)
+        bins = BINS if self._ways.shrunk else None
+        encoding = self._learn_encoding(table, weights, bins, classes, labels, tails=True)
         rows = encode(encoding, table, self._threads())
         sample = Sample.of(rows, labels, weights, len(classes))
         seeds = np.random.SeedSequence(_seed_of(self.random_state)).spawn(int(self.n_estimators))
@@ -254,15 +289,34 @@ class GenerativeForestClassifier(GenerativeClassifier):
     def _set_tree_count(self, trees: int) -> None:
         self.n_estimators = trees
 
+    @property
+    def _ways(self) -> Ways:
+        """How leaves are estimated: what was not said follows from what was."""
+        name = self.leaves or ("shrunk" if self.smoothing is None else "additive")
+        ways = WAYS[name]
+        return ways if self.smoothing is None else replace(ways, smoothing=float(self.smoothing))
+
     def _features(self, encoding: Encoding) -> Features:
-        return Features(encoding.sizes, encoding.numeric, float(self.smoothing), float(self.min_sd))
+        ways = self._ways
+        return Features(
+            encoding.sizes,
+            encoding.numeric,
+            ways.smoothing,
+            float(self.min_sd),
+            ordered=tuple(i for i, c in enumerate(encoding.columns) if isinstance(c, Binned)),
+            shrinkage=SHRINKAGE if ways.shrunk else None,
+        )
 
     def _options(self, width: int, sample: Sample) -> Options:
         return Options(
             max_features=self._count_features(width),
             max_depth=self._limit_depth(sample),
             min_samples_split=float(self.min_samples_split),
-            min_samples_leaf=float(self.min_samples_leaf),
+            min_samples_leaf=float(
+                self._ways.min_samples_leaf
+                if self.min_samples_leaf == "auto"
+                else self.min_samples_leaf
+            ),
             purity=float(self.purity),
             entropy=self.criterion == "entropy",
             bootstrap=bool(self.bootstrap),
@@ -272,7 +326,7 @@ class GenerativeForestClassifier(GenerativeClassifier):
         if self.max_depth is None:
             return LARGEST_COUNT
         if self.max_depth == "auto":
-            return max(3, math.floor(math.log2(sample.repeats.sum())) - 3)
+            return max(3, math.floor(math.log2(sample.repeats.sum())) - self._ways.less_depth)
         return int(self.max_depth)
 
     def _count_features(self, width: int) -> int:
@@ -303,18 +357,18 @@ class GenerativeForestClassifier(GenerativeClassifier):
             'at least 0, None or "auto"',
         )
         self._require("min_samples_split", is_count(self.min_samples_split, 1), "at least 1")
-        self._require("min_samples_leaf", is_count(self.min_samples_leaf, 1), "at least 1")
+        self._require(
+            "min_samples_leaf",
+            is_one_of(self.min_samples_leaf, "auto") or is_count(self.min_samples_leaf, 1),
+            'at least 1, or "auto"',
+        )
         self._require(
             "max_features",
             _is_share_of_features(self.max_features),
             'a count of at least 1, a share in (0, 1], "sqrt", "log2" or None',
         )
         self._require("purity", is_between(self.purity, 0.0, 1.0), "a share in (0, 1]")
-        self._require(
-            "smoothing",
-            is_between(self.smoothing, 0.0, LARGEST_SMOOTHING, low_included=True),
-            f"a number from 0 to {LARGEST_SMOOTHING:g}",
-        )
+        self._check_leaves()
         self._require(
             "min_sd",
             is_between(self.min_sd, 0.0, 1e9) and self.min_sd >= SMALLEST_SD,
@@ -327,6 +381,25 @@ class GenerativeForestClassifier(GenerativeClassifier):
             '"missing" or "error"',
         )
         self._require("bootstrap", isinstance(self.bootstrap, (bool, np.bool_)), "True or False")
+
+    def _check_leaves(self) -> None:
+        self._require(
+            "leaves",
+            self.leaves is None or is_one_of(self.leaves, *WAYS),
+            f"{', '.join(repr(name) for name in WAYS)} or None",
+        )
+        self._require(
+            "smoothing",
+            self.smoothing is None
+            or is_between(self.smoothing, 0.0, LARGEST_SMOOTHING, low_included=True),
+            f"a number from 0 to {LARGEST_SMOOTHING:g}, or None",
+        )
+        if self.smoothing is not None and self.leaves not in (None, "additive"):
+            msg = (
+                f"smoothing={self.smoothing!r} is for additive leaves, and leaves is "
+                f"{self.leaves!r}: give one of the two"
+            )
+            raise InputError(msg)
 
     def _require(self, name: str, valid: bool, allowed: str) -> None:
         require(name, getattr(self, name), valid, allowed)
@@ -357,10 +430,11 @@ min_sd, class_weight, handle_unknown, categorical, numeric, n_jobs, random_state
         criterion: Literal["gini", "entropy"] = "gini",
         max_depth: int | Literal["auto"] | None = "auto",
         min_samples_split: int = 2,
-        min_samples_leaf: int = 1,
+        min_samples_leaf: int | Literal["auto"] = "auto",
         max_features: float | str | None = None,
         purity: float = 0.99,
-        smoothing: float = 1e-6,
+        leaves: Literal["shrunk", "additive", "likelihood"] | None = None,
+        smoothing: float | None = None,
         min_sd: float = 0.1,
         class_weight: dict[Any, float] | str | None = None,
         handle_unknown: str = "missing",
@@ -378,6 +452,7 @@ min_sd, class_weight, handle_unknown, categorical, numeric, n_jobs, random_state
             max_features=max_features,
             purity=purity,
             bootstrap=False,
+            leaves=leaves,
             smoothing=smoothing,
             min_sd=min_sd,
             class_weight=class_weight,
@@ -419,6 +494,7 @@ ARRAYS: dict[str, Any] = {
     "entry_codes": np.int32,
     "entry_probs": np.float64,
     "normals": np.float64,
+    "base": np.float64,
 }
 
 
@@ -429,6 +505,8 @@ def _unpack(model: Forest) -> dict[str, np.ndarray[Any, Any]]:
 def _pack(arrays: dict[str, np.ndarray[Any, Any]], encoding: Encoding, classes: int) -> Forest:
     if "rows" not in arrays:
         arrays = {**arrays, "rows": np.full(len(arrays["nodes"]), np.nan)}
+    if "base" not in arrays:
+        arrays = {**arrays, "base": np.empty(0)}
     model = Forest(encoding.sizes, encoding.numeric, **arrays)
     check_forest(model, classes)
     return model
@@ -448,7 +526,7 @@ KIND = Kind(
     write=write_forest,
     read=read_forest,
     estimators=(GenerativeForestClassifier, GenerativeTreeClassifier),
-    optional=("rows",),
+    optional=("rows", "base"),
     renamed={"shares": "weights"},
 )
 

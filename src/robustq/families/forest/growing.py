@@ -10,7 +10,7 @@ import numpy as np
 from robustq.blocks import for_each_block
 from robustq.memory import require_memory
 
-from .model import FEATURE, FIRST, LENGTH, Forest, split_kinds
+from .model import FEATURE, FIRST, LENGTH, Forest, number_slots, split_kinds
 from .planting import Features, Room, Sample, Structure, Tree, assemble, plant
 
 if TYPE_CHECKING:
@@ -52,6 +52,7 @@ def grow_forest(
 ) -> Forest:
     """Return a forest with one tree for each seed, the same for any number of threads."""
     ranks = _rank(sample.rows, features)
+    features = features.with_base(sample)
     require_memory(
         8 * sample.classes * int(ranks.sizes.max(initial=1)),
         f"counting {sample.classes:,} classes",
@@ -63,7 +64,9 @@ def grow_forest(
         for index in range(block.start, block.stop):
             rng = np.random.default_rng(seeds[index])
             own = sample.resample(rng) if options.bootstrap else sample
-            structure = _grow(own, ranks, features, options, int(rng.integers(2**62)))
+            structure, heavier = _grow(own, ranks, features, options, int(rng.integers(2**62)))
+            if features.shrinkage is not None and options.bootstrap:
+                structure, own = _settle(structure, heavier, sample, features), sample
             trees[index] = plant(structure, own, features, len(seeds))
 
     for_each_block(work, len(seeds), 1, threads)
@@ -89,12 +92,15 @@ def _rank(rows: Rows, features: Features) -> Ranks:
 
 def _grow(
     sample: Sample, ranks: Ranks, features: Features, options: Options, seed: int
-) -> Structure:
+) -> tuple[Structure, Codes]:
+    """Return a tree, and to which side of each node a missing value goes."""
     from . import _growing_kernels  # noqa: PLC0415 (numba is imported when it is needed)
 
     rows = int(np.count_nonzero(sample.weights))
     # Memory that is asked for and never written to costs nothing.
-    nodes = np.empty((2 * rows, 4), dtype=np.int32)
+    nodes, heavier = np.empty((2 * rows, 4), dtype=np.int32), np.empty(2 * rows, dtype=np.int32)
+    kinds = split_kinds(features.sizes, features.numeric)
+    kinds[list(features.ordered)] = _growing_kernels.ORDERED
     leaf_starts, used = np.empty(rows + 1, dtype=np.int64), np.empty(3, dtype=np.int64)
     stack = np.empty((rows + 1, 4), dtype=np.int64)
     capacity = 16 * rows
@@ -104,7 +110,7 @@ def _grow(
         lists = np.empty(capacity, dtype=np.int32)
         full = _growing_kernels.grow(
             ranks.codes,
-            split_kinds(features.sizes, features.numeric),
+            kinds,
             sample.labels,
             sample.weights,
             sample.repeats,
@@ -113,6 +119,7 @@ def _grow(
             ),
             np.array([options.min_samples_split, options.min_samples_leaf, options.purity]),
             order,
+            heavier,
             nodes,
             lists,
             leaf_starts,
@@ -126,7 +133,25 @@ def _grow(
         capacity *= 4
     nodes = nodes[: used[0]].copy()
     _set_thresholds(nodes, features, ranks.values)
-    return Structure(nodes, lists[: used[1]].copy(), order, leaf_starts[: used[2] + 1].copy())
+    lists, leaf_starts = lists[: used[1]].copy(), leaf_starts[: used[2] + 1].copy()
+    return Structure(nodes, lists, order, leaf_starts), heavier[: used[0]]
+
+
+def _settle(structure: Structure, heavier: Codes, sample: Sample, features: Features) -> Structure:
+    """Return a tree with all rows of a sample, not only those that it grew on."""
+    from . import _route_kernels  # noqa: PLC0415 (numba is imported when it is needed)
+
+    nodes, rows = structure.nodes, sample.rows
+    kinds = split_kinds(features.sizes, features.numeric)
+    leaf_starts = np.zeros(len(structure.leaf_starts), dtype=np.int64)
+    order = np.empty(len(rows), dtype=np.int32)
+    _route_kernels.settle(
+        *(nodes, nodes.view(np.uint64), nodes.view(np.float64), structure.lists),
+        *(kinds, number_slots(kinds), heavier),
+        *(np.ascontiguousarray(rows.codes), np.ascontiguousarray(rows.numbers)),
+        *(np.empty(len(rows), dtype=np.int32), leaf_starts, order),
+    )
+    return Structure(nodes, structure.lists, order, leaf_starts)
 
 
 def _set_thresholds(nodes: Codes, features: Features, values: list[Floats]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -26,6 +26,7 @@ from .model import (
     measure_depth,
     number_slots,
     split_kinds,
+    start_bases,
 )
 
 if TYPE_CHECKING:
@@ -48,6 +49,10 @@ __all__ = [
 MOST_ENTRIES = 2**31 - 1  # positions are 32 bits
 MOST_REPEATS = 2**53  # whole numbers beyond are no longer exact
 
+CLASS_SHRINKAGE = 2.0  # rows that the classes of a parent count for in its children
+BASE_COUNT = 0.5  # what is added to the count of a value, or a class, of all rows
+NO_BASE = np.empty(0)
+
 
 @dataclass(frozen=True)
 class Features:
@@ -62,12 +67,34 @@ class Features:
     smoothing : float
     min_sd : float
         The smallest standard deviation in a leaf, as a share of that of the column.
+    ordered : tuple of int
+        Which features are bins: a split does not part neighbours.
+    shrinkage : float, optional
+        The rows that the distribution of all rows counts for in a leaf; None adds `smoothing`.
+    base : ndarray
+        That distribution; see `Forest`.
     """
 
     sizes: tuple[int, ...]
     numeric: tuple[int, ...]
-    smoothing: float
-    min_sd: float
+    smoothing: float = 0.0
+    min_sd: float = 0.0
+    ordered: tuple[int, ...] = ()
+    shrinkage: float | None = None
+    base: Floats = field(default_factory=lambda: NO_BASE, compare=False)
+
+    def with_base(self, sample: Sample) -> Features:
+        """Return the same, with the distribution that leaves are shrunk to, if they are."""
+        if self.shrinkage is None:
+            return self
+        shares = [NO_BASE]
+        for feature, size in enumerate(self.sizes):
+            if feature not in self.numeric:
+                codes = sample.rows.codes[:, feature]
+                known = codes >= 0
+                count = np.bincount(codes[known], sample.weights[known] / sample.unit, size)
+                shares.append((count + BASE_COUNT) / (count.sum() + BASE_COUNT * size))
+        return replace(self, base=np.concatenate(shares))
 
 
 @dataclass(frozen=True)
@@ -113,6 +140,11 @@ class Sample:
             repeats[order].astype(np.float64),
             classes,
         )
+
+    @property
+    def unit(self) -> float:
+        """The weight of a row: 1 where weights are whole, else their mean."""
+        return float(self.weights.sum() / self.repeats.sum())
 
     def resample(self, rng: np.random.Generator) -> Sample:
         """Draw a bootstrap sample of each class; every class keeps its weight."""
@@ -193,7 +225,7 @@ def plant(structure: Structure, sample: Sample, features: Features, trees: int =
         "min_samples_leaf",
     )
     cells = measure_cells(nodes, structure.lists, features)
-    categorical, numeric = cells.allowed.shape[1], len(features.numeric)
+    categorical, numeric = cells.masses.shape[1], len(features.numeric)
     starts = np.empty(leaves * categorical + 1, dtype=np.int64)
     seen = np.empty(leaves * categorical, dtype=np.uint64)
     room = Room.of(max(features.sizes, default=1), 1)
@@ -213,6 +245,7 @@ def plant(structure: Structure, sample: Sample, features: Features, trees: int =
         np.empty(starts[-1]),
         np.empty((leaves * numeric, len(NORMAL))),
     )
+    shrunk = features.shrinkage is not None
     _leaf_kernels.fill_leaves(
         np.ascontiguousarray(sample.rows.codes),
         np.ascontiguousarray(sample.rows.numbers),
@@ -221,10 +254,13 @@ def plant(structure: Structure, sample: Sample, features: Features, trees: int =
         kinds,
         order,
         leaf_starts,
-        cells.allowed,
+        cells.masses,
         cells.bounds,
         _describe_columns(sample, features.min_sd),
-        features.smoothing,
+        features.smoothing if features.shrinkage is None else features.shrinkage * sample.unit,
+        shrunk,
+        features.base,
+        start_bases(features.sizes, features.numeric),
         tree.seen,
         tree.starts,
         room.codes,
@@ -235,6 +271,14 @@ def plant(structure: Structure, sample: Sample, features: Features, trees: int =
         tree.entry_probs,
         tree.normals,
     )
+    if shrunk:
+        _leaf_kernels.shrink_classes(
+            nodes,
+            CLASS_SHRINKAGE * sample.unit,
+            BASE_COUNT * sample.unit,
+            np.empty((len(nodes), sample.classes)),
+            tree.class_probs,
+        )
     measure_heights(tree.normals)
     leaf_rows = np.add.reduceat(sample.weights[order], leaf_starts[:-1])
     _leaf_kernels.share(nodes, leaf_rows, tree.rows, tree.weights)
@@ -254,13 +298,13 @@ class Cells(NamedTuple):
 
     Attributes
     ----------
-    allowed : ndarray of shape (leaves, categorical features)
-        How many values.
+    masses : ndarray of shape (leaves, categorical features)
+        The base of the values allowed together, or how many they are.
     bounds : ndarray of shape (leaves, 2 · numeric features)
         All lower ends, then all upper ends.
     """
 
-    allowed: Codes
+    masses: Floats
     bounds: Floats
 
 
@@ -275,7 +319,7 @@ def measure_cells(nodes: Codes, lists: Codes, features: Features) -> Cells:
     leaves = int(np.count_nonzero(nodes[:, FEATURE] == LEAF))
     numeric = len(features.numeric)
     cells = Cells(
-        np.empty((leaves, len(kinds) - numeric), dtype=np.int32), np.empty((leaves, 2 * numeric))
+        np.empty((leaves, len(kinds) - numeric)), np.empty((leaves, 2 * numeric))
     )
     _leaf_kernels.measure_cells(
         nodes,
@@ -286,11 +330,13 @@ def measure_cells(nodes: Codes, lists: Codes, features: Features) -> Cells:
         number_slots(kinds),
         np.array(features.sizes, dtype=np.int32),
         parents,
+        features.base,
+        start_bases(features.sizes, features.numeric),
         np.zeros((len(kinds) + 1, words), dtype=np.uint64),
         np.empty((depth + 1, words), dtype=np.uint64),
         np.repeat([[-np.inf], [np.inf]], numeric, axis=1),
         np.empty((depth + 1, 2)),
-        np.empty((2, len(kinds) + depth + 1), dtype=np.int64),
+        np.empty((2, len(kinds) + depth + 1)),
         np.zeros(3 * depth + 3, dtype=np.int64),
         *cells,
     )
@@ -299,7 +345,7 @@ def measure_cells(nodes: Codes, lists: Codes, features: Features) -> Cells:
 
 def count_allowed(forest: Forest) -> Codes:
     """Return how many values each leaf allows, (leaves, categorical features)."""
-    features = Features(forest.sizes, forest.numeric, 0.0, 0.0)
+    features = Features(forest.sizes, forest.numeric)
     allowed = np.empty((forest.leaves, len(forest.categorical)), dtype=np.int32)
     for first, last in itertools.pairwise(forest.roots.tolist()):
         nodes = forest.nodes[first:last].copy()
@@ -309,7 +355,7 @@ def count_allowed(forest: Forest) -> Codes:
         # A tree on its own numbers its leaves from 0.
         order = np.argsort(leaves)
         nodes[np.flatnonzero(~inner)[order], CHILD] = np.arange(len(leaves))
-        allowed[np.sort(leaves)] = measure_cells(nodes, forest.lists, features).allowed
+        allowed[np.sort(leaves)] = measure_cells(nodes, forest.lists, features).masses
     return allowed
 
 
@@ -377,6 +423,7 @@ def assemble(trees: list[Tree | None], features: Features) -> Forest:
         whole.entry_codes,
         whole.entry_probs,
         whole.normals,
+        features.base,
     )
 
 

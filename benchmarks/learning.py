@@ -1,0 +1,236 @@
+"""How well forests learn: ours against scikit-learn's, with the standard errors of what is compared.
+
+    python -m benchmarks.learning --splits 10 --folder PATH adult bank breast iris glass
+
+Our forests have 25 trees, scikit-learn's 100; all else is left at its default. Every split draws
+training and test rows anew, by class. `adult` and `bank` are read from the folder that ROBUSTQ_DATA
+names; what is no name of a set here is an ARFF file of `--folder`, whose last attribute is the class.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import os
+import re
+import sys
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from sklearn.compose import make_column_selector, make_column_transformer
+from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.metrics import roc_auc_score
+from sklearn.model_selection import StratifiedShuffleSplit
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OrdinalEncoder
+
+from robustq import GenerativeForestClassifier, indicators
+from robustq.rejection import auc
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from robustq.arrays import Floats, Indices
+
+__all__ = ["Data", "load", "measure", "split"]
+
+MOST_ROWS = 5_000  # to learn from; and to be tested on
+TEST_SHARE = 1 / 3
+FEWEST = 6  # rows of a class: it has to be on both sides
+SMALLEST = 1e-15  # probability, as for scikit-learn's log loss
+ADULT = (
+    "age workclass fnlwgt education education-num marital-status occupation relationship race sex "
+    "capital-gain capital-loss hours-per-week native-country income"
+).split()
+
+PROBABILITIES = ("AUC", "log loss", "log loss > 1%", "Brier", "accuracy")
+TRUST = ("epsilon", "tv", "tv_all", "margin", "entropy")
+HIGHER_IS_BETTER = ("AUC", "accuracy", *(f"ARC {name}" for name in TRUST))
+THEIRS = "scikit-learn"
+
+
+@dataclass(frozen=True)
+class Data:
+    """Rows and the positions of their classes."""
+
+    name: str
+    X: pd.DataFrame
+    y: Indices
+
+
+def load(name: str, folder: Path | None) -> Data:
+    """Return a data set, without classes of a few rows."""
+    if name in BUILT_IN:
+        X, y = BUILT_IN[name](return_X_y=True, as_frame=True)
+    elif name in {"adult", "bank"}:
+        X, y = _read_uci(name)
+    elif folder is None:
+        sys.exit(f"{name} is no set known here: is it an ARFF file of a --folder?")
+    else:
+        X, y = _read_arff(folder / f"{name}.arff")
+    labels, codes = np.unique(np.asarray(y), return_inverse=True)
+    kept = np.isin(codes, np.flatnonzero(np.bincount(codes, minlength=len(labels)) >= FEWEST))
+    return Data(name, X[kept].reset_index(drop=True), np.unique(codes[kept], return_inverse=True)[1])
+
+
+BUILT_IN: dict[str, Any] = {
+    "breast": load_breast_cancer,
+    "digits": load_digits,
+    "iris_numbers": load_iris,
+    "wine_numbers": load_wine,
+}
+
+
+def _read_uci(name: str) -> tuple[pd.DataFrame, pd.Series]:
+    folder = Path(os.environ.get("ROBUSTQ_DATA", ""))
+    if name == "bank":
+        frame = pd.read_csv(folder / "bank-full.csv", sep=";")
+    else:
+        frame = pd.read_csv(folder / "adult.data", names=ADULT, skipinitialspace=True)
+    return frame.iloc[:, :-1], frame.iloc[:, -1]
+
+
+def _read_arff(path: Path) -> tuple[pd.DataFrame, pd.Series]:
+    """Return the table of an ARFF file of categories."""
+    head, _, body = path.read_text().partition("@data")
+    names = re.findall(r"(?im)^@attribute\s+('[^']*'|\S+)", head)
+    lines = (line for line in body.splitlines() if line.strip() and not line.startswith("%"))
+    rows = list(csv.reader(lines, quotechar="'", escapechar="\\", skipinitialspace=True))
+    frame = pd.DataFrame(rows, columns=names)
+    return frame.iloc[:, :-1], frame.iloc[:, -1]
+
+
+def split(data: Data, splits: int) -> Iterator[tuple[Indices, Indices]]:
+    """Yield training and test rows."""
+    rows = len(data.y)
+    sizes: dict[str, Any] = {"test_size": TEST_SHARE}
+    if rows > 2 * MOST_ROWS:
+        sizes = {"train_size": MOST_ROWS, "test_size": MOST_ROWS}
+    yield from StratifiedShuffleSplit(splits, random_state=0, **sizes).split(data.y, data.y)
+
+
+def make_models(names: Iterable[str], seed: int) -> dict[str, Any]:
+    """Return unfitted models by name: `scikit-learn`, and ours by their leaves."""
+    return {
+        name: _make_theirs(seed)
+        if name == THEIRS
+        else GenerativeForestClassifier(leaves=name, n_jobs=1, random_state=seed)
+        for name in names
+    }
+
+
+def _make_theirs(seed: int) -> Any:
+    text = make_column_selector(dtype_exclude="number")
+    codes = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1)
+    encoder = make_column_transformer((codes, text), remainder="passthrough")
+    return make_pipeline(encoder, RandomForestClassifier(100, random_state=seed))
+
+
+def measure(model: Any, X: pd.DataFrame, y: Indices, trust: Sequence[str]) -> dict[str, float]:
+    """Return how good the probabilities of a fitted model are, and how well it knows when not."""
+    p = model.predict_proba(X)
+    own, right = p[np.arange(len(y)), y], p.argmax(axis=1) == y
+    found = {
+        "AUC": _rank(p, y),
+        "log loss": float(-np.log(np.maximum(own, SMALLEST)).mean()),
+        "log loss > 1%": float(-np.log(np.maximum(own, 0.01)).mean()),
+        "Brier": float(((p - np.eye(p.shape[1])[y]) ** 2).sum(axis=1).mean()),
+        "accuracy": float(right.mean()),
+    }
+    return found | {f"ARC {name}": auc(right, score) for name, score in _score(model, X, p, trust)}
+
+
+def _rank(p: Floats, y: Indices) -> float:
+    """Return the mean area under the curve of each class against the others."""
+    present = [c for c in range(p.shape[1]) if 0 < (y == c).sum() < len(y)]
+    if p.shape[1] == 2:
+        present = [1]
+    return float(np.mean([roc_auc_score(y == c, p[:, c]) for c in present]))
+
+
+def _score(model: Any, X: pd.DataFrame, p: Floats, trust: Sequence[str]) -> Iterator[tuple[str, Any]]:
+    if isinstance(model, GenerativeForestClassifier):
+        for name in trust:
+            if name in {"margin", "entropy"}:
+                yield name, indicators.compute(model, X, name)
+            else:
+                yield name, model.robustness(X, name)
+        return
+    if "margin" in trust:
+        top = np.sort(p, axis=1)
+        yield "margin", top[:, -1] - top[:, -2]
+    if "entropy" in trust:
+        yield "entropy", (p * np.log(np.maximum(p, SMALLEST))).sum(axis=1)
+
+
+def compare(
+    data: Data, names: Sequence[str], splits: int, trust: Sequence[str]
+) -> dict[str, pd.DataFrame]:
+    """Return the measures of each model, one row for each split."""
+    found: dict[str, list[dict[str, float]]] = {name: [] for name in names}
+    for seed, (train, test) in enumerate(split(data, splits)):
+        X, rest = data.X.iloc[train], data.X.iloc[test]
+        for name, model in make_models(names, seed).items():
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                model.fit(X, data.y[train])
+                found[name].append(measure(model, rest, data.y[test], trust))
+    return {name: pd.DataFrame(rows) for name, rows in found.items()}
+
+
+def show(results: dict[str, dict[str, pd.DataFrame]], against: str) -> Iterator[str]:
+    """Yield the lines of a Markdown table for each model: its measures, and what it gains."""
+    for name in next(iter(results.values())):
+        measures = next(iter(results.values()))[name].columns
+        yield f"\n{name}: mean (difference to {against} ± standard error; + is better)\n"
+        yield f"| set | {' | '.join(measures)} |"
+        yield f"|---|{'---:|' * len(measures)}"
+        gains = []
+        for data, tables in results.items():
+            gain = _gain(tables[name], tables[against])
+            gains.append(gain.mean())
+            cells = [_say(tables[name][m].mean(), gain.get(m)) for m in measures]
+            yield f"| {data} | {' | '.join(cells)} |"
+        mean = pd.DataFrame(gains)
+        cells = [_say(None, mean[m].dropna()) if m in mean else "" for m in measures]
+        yield f"| all {len(gains)} | {' | '.join(cells)} |"
+
+
+def _gain(ours: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:
+    shared = [m for m in ours.columns if m in theirs.columns]
+    signs = [1.0 if m in HIGHER_IS_BETTER else -1.0 for m in shared]
+    return (ours[shared] - theirs[shared]) * signs
+
+
+def _say(mean: float | None, gain: pd.Series | None) -> str:
+    text = "" if mean is None else f"{mean:.4f}"
+    if gain is None or len(gain) < 1:
+        return text
+    error = gain.std() / np.sqrt(len(gain)) if len(gain) > 1 else float("nan")
+    return f"{text} ({gain.mean():+.4f} ± {error:.4f})".strip()
+
+
+def main() -> None:
+    """Run the comparison that is asked for."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("sets", nargs="*", default=["breast", "digits", "iris_numbers"])
+    parser.add_argument("--splits", type=int, default=10)
+    parser.add_argument("--folder", type=Path)
+    parser.add_argument("--models", nargs="+", default=["shrunk", "additive", THEIRS])
+    parser.add_argument("--no-trust", action="store_true", help="only probabilities")
+    given = parser.parse_args()
+    trust = () if given.no_trust else TRUST
+    results = {}
+    for name in given.sets:
+        results[name] = compare(load(name, given.folder), given.models, given.splits, trust)
+        print(name, "done", file=sys.stderr, flush=True)
+    print(*show(results, given.models[-1]), sep="\n")
+
+
+if __name__ == "__main__":
+    main()
