@@ -138,13 +138,13 @@ class Encoding:
             verdicts.append(verdict)
             if not verdict.numeric:
                 columns.append(learn_categories(column, name, label))
+            elif (bins is None or tails) and np.isnan(as_numbers(column, label)).all():
+                # Nothing was ever seen here: whatever comes later is unknown.
+                columns.append(Categorical(name, ()))
             elif bins is not None:
                 columns.append(
                     learn_bins(column, name, label, bins, weights[counted], tails=tails)
                 )
-            elif np.isnan(as_numbers(column, label)).all():
-                # Nothing was ever seen here: whatever comes later is unknown.
-                columns.append(Categorical(name, ()))
             else:
                 columns.append(Numeric(name))
         return cls(tuple(columns), table.names is not None, tuple(verdicts))

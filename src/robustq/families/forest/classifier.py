@@ -312,11 +312,7 @@ class GenerativeForestClassifier(GenerativeClassifier):
             max_features=self._count_features(width),
             max_depth=self._limit_depth(sample),
             min_samples_split=float(self.min_samples_split),
-            min_samples_leaf=float(
-                self._ways.min_samples_leaf
-                if self.min_samples_leaf == "auto"
-                else self.min_samples_leaf
-            ),
+            min_samples_leaf=self._limit_leaves(sample),
             purity=float(self.purity),
             entropy=self.criterion == "entropy",
             bootstrap=bool(self.bootstrap),
@@ -328,6 +324,12 @@ class GenerativeForestClassifier(GenerativeClassifier):
         if self.max_depth == "auto":
             return max(3, math.floor(math.log2(sample.repeats.sum())) - self._ways.less_depth)
         return int(self.max_depth)
+
+    def _limit_leaves(self, sample: Sample) -> float:
+        if self.min_samples_leaf == "auto":
+            # Of a few rows, a few make a leaf.
+            return max(1.0, min(self._ways.min_samples_leaf, sample.repeats.sum() // 20))
+        return float(self.min_samples_leaf)
 
     def _count_features(self, width: int) -> int:
         most = self.max_features
