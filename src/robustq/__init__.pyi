@@ -1,4 +1,4 @@
-from . import datasets, indicators, perturbations, rejection
+from . import credal, datasets, indicators, perturbations, rejection
 from .core.assessment import Assessment
 from .exceptions import (
     DomainError,
@@ -11,15 +11,23 @@ from .exceptions import (
     UnknownValueWarning,
     UnsupportedError,
 )
+from .families.circuit.classifier import CircuitClassifier
 from .families.files import load
 from .families.forest.classifier import GenerativeForestClassifier, GenerativeTreeClassifier
-from .families.functions import assess, credal_predict, is_robust, robustness
+from .families.functions import (
+    assess,
+    credal_predict,
+    is_robust,
+    posterior_bounds,
+    robustness,
+)
 from .families.naive_bayes import NaiveBayesClassifier
 from .io.reading import read
 from .selection.selective import SelectiveClassifier
 
 __all__ = [
     "Assessment",
+    "CircuitClassifier",
     "DomainError",
     "FileError",
     "GenerativeForestClassifier",
@@ -34,12 +42,14 @@ __all__ = [
     "UnknownValueWarning",
     "UnsupportedError",
     "assess",
+    "credal",
     "credal_predict",
     "datasets",
     "indicators",
     "is_robust",
     "load",
     "perturbations",
+    "posterior_bounds",
     "read",
     "rejection",
     "robustness",

@@ -9,6 +9,7 @@ import numpy as np
 from robustq import rejection
 from robustq.blocks import for_each_block
 from robustq.core.neighbourhoods import read
+from robustq.credal.curves import trace
 from robustq.families.base import describe_unknown
 from robustq.families.seen_rows import find_seen
 from robustq.indicators import get
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
     from robustq.arrays import Bools, Floats, Indices
     from robustq.core.assessment import Assessment
-    from robustq.core.neighbourhoods import PerturbationLike
+    from robustq.core.neighbourhoods import Neighbourhood, PerturbationLike
     from robustq.families.base import GenerativeClassifier
 
 __all__ = ["evaluate"]
@@ -88,6 +89,7 @@ def evaluate(
         },
         "points": {"correct": correct, "robustness": robustness},
         "least": _list_least(X, y, seen.assessment, told.name, rows),
+        "credal": _describe_sets(model, X, y, seen.assessment, told),
     }
 
 
@@ -107,6 +109,18 @@ def _list_cautions(
             "promise too much"
         )
     return cautions
+
+
+def _describe_sets(
+    model: GenerativeClassifier,
+    X: pa.Table,
+    y: np.ndarray[Any, Any],
+    assessment: Assessment,
+    told: Neighbourhood,
+) -> dict[str, Any]:
+    """Return what sets of classes are worth at several sizes."""
+    found = trace(model, X, y, told, assessment)
+    return {name: column.tolist() for name, column in found.to_dict().items()}
 
 
 def _describe_classes(y: np.ndarray[Any, Any], correct: Bools) -> dict[str, Any]:

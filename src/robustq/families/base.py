@@ -16,7 +16,8 @@ from robustq import __version__
 from robustq.blocks import count_cores, for_each_block
 from robustq.core import engine
 from robustq.core.assessment import Assessment
-from robustq.core.neighbourhoods import DEFAULT_PERTURBATIONS, read, read_all
+from robustq.core.neighbourhoods import DEFAULT_PERTURBATIONS, check_sizes, read, read_all
+from robustq.core.posteriors import bound_posteriors, find_undominated
 from robustq.core.quantified import Quantified
 from robustq.exceptions import (
     InputError,
@@ -32,7 +33,7 @@ from robustq.tables.single_rows import refuse_single_row
 from robustq.texts import make_visible, shorten
 
 from .labels import Scoring
-from .parameters import LARGEST_COUNT, is_count, read_random_state, require
+from .parameters import LARGEST_COUNT, is_count, is_one_of, read_random_state, require
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -42,6 +43,8 @@ if TYPE_CHECKING:
 
     from robustq.arrays import Bools, Floats, Indices
     from robustq.core.neighbourhoods import Bound, Neighbourhood, PerturbationLike
+
+    from .circuit.classifier import CircuitClassifier
 
 __all__ = [
     "GenerativeClassifier",
@@ -54,6 +57,7 @@ __all__ = [
 
 BLOCK_ROWS = 1 << 13
 LEAST_ROWS = 1 << 8
+RULES = ("maximality", "interval")
 
 
 class NotFittedError(RobustqError, SklearnNotFittedError):
@@ -355,7 +359,7 @@ class GenerativeClassifier(Scoring, ClassifierMixin, BaseEstimator, ABC):
         neighbourhood = read(perturbation, parts, sizes)
         table = self._arrange(X)
         (bound,) = self._bind([neighbourhood])
-        given = bound.check_sizes(delta, table.rows)
+        given = check_sizes(bound, delta, table.rows)
         found, unknown = self._quantify(table, [neighbourhood])
         self._report_unknown(table, unknown)
         return given < found.robustness[0]
@@ -368,8 +372,9 @@ class GenerativeClassifier(Scoring, ClassifierMixin, BaseEstimator, ABC):
         *,
         parts: str | Iterable[str] | None = None,
         sizes: str | None = None,
+        rule: str = "maximality",
     ) -> Bools:
-        """Tell which classes no other class beats for certain at size delta (maximality).
+        """Tell which classes no other class beats for certain at size delta.
 
         Parameters
         ----------
@@ -378,22 +383,70 @@ class GenerativeClassifier(Scoring, ClassifierMixin, BaseEstimator, ABC):
         delta : float or array_like of shape (rows,)
         parts, sizes : optional
             As in `robustness`.
+        rule : {"maximality", "interval"}
+            A class beats another if it is more probable in every model of that size; or, which
+            asks for more, if its lower probability given f is above the other's upper one (see
+            `posterior_bounds`).
 
         Returns
         -------
         ndarray of bool, of shape (rows, classes)
             In the order of `classes_`; a row with one True is a robust prediction.
         """
+        if not is_one_of(rule, *RULES):
+            msg = f"rule must be {' or '.join(map(repr, RULES))}, got {rule!r}"
+            raise InputError(msg)
         table = self._arrange(X)
         (bound,) = self._bind([read(perturbation, parts, sizes)])
-        given = bound.check_sizes(delta, table.rows)
+        given = check_sizes(bound, delta, table.rows)
         out = np.empty((table.rows, len(self.classes_)), dtype=bool)
 
         def work(block: slice, rows: Rows) -> None:
             out[block] = engine.find_maximal(self.model_, rows, bound, given[block])
+            if rule == "interval":
+                found = bound_posteriors(self.model_, rows, bound, given[block])
+                # A maximal class is never dominated so; rounding must not part them.
+                out[block] |= find_undominated(*found)
 
         self._report_unknown(table, self._for_each_block(table, work))
         return out
+
+    def posterior_bounds(
+        self,
+        X: Any,
+        perturbation: PerturbationLike,
+        delta: ArrayLike,
+        *,
+        parts: str | Iterable[str] | None = None,
+        sizes: str | None = None,
+    ) -> tuple[Floats, Floats]:
+        """Return between what p(c | f) lies in all models of size delta.
+
+        Parameters
+        ----------
+        X : frame or array of shape (rows, features)
+        perturbation : str or Perturbation
+            Any but `idm`.
+        delta : float or array_like of shape (rows,)
+        parts, sizes : optional
+            As in `robustness`.
+
+        Returns
+        -------
+        lower, upper : ndarray of shape (rows, classes)
+            0 and 1 where p(f) = 0.
+        """
+        table = self._arrange(X)
+        (bound,) = self._bind([read(perturbation, parts, sizes)])
+        given = check_sizes(bound, delta, table.rows)
+        lower, upper = np.empty((2, table.rows, len(self.classes_)))
+
+        def work(block: slice, rows: Rows) -> None:
+            found = bound_posteriors(self.model_, rows, bound, given[block])
+            lower[block], upper[block] = found
+
+        self._report_unknown(table, self._for_each_block(table, work))
+        return lower, upper
 
     # Plain data and files
 
@@ -415,6 +468,19 @@ class GenerativeClassifier(Scoring, ClassifierMixin, BaseEstimator, ABC):
         from .files import restore  # noqa: PLC0415 (it knows all classifiers)
 
         return restore(document, cls)
+
+    def to_circuit(self) -> CircuitClassifier:
+        """Return the model as a circuit, equal in every probability and robustness.
+
+        Raises
+        ------
+        UnsupportedError
+            If it is none: where local models would stand in several places.
+        """
+        from .circuit.classifier import as_circuit  # noqa: PLC0415 (it is such a classifier)
+
+        self._require_fitted()
+        return as_circuit(self)
 
     def save(self, path: str | Path) -> None:
         """Write the fitted model to a file, which `robustq.load` reads.

@@ -182,8 +182,9 @@ def _load_file(file: ModelFile) -> Any:
 def _read_verdicts(header: dict[str, Any], columns: int) -> tuple[Verdict, ...]:
     """Return why columns were taken as what they are; older files do not say."""
     given = header.get("verdicts") or []
-    types = [[type(part) for part in verdict] for verdict in given if isinstance(verdict, list)]
-    if not isinstance(given, list) or types not in ([], [[bool, str, str]] * columns):
+    listed = isinstance(given, list) and all(isinstance(verdict, list) for verdict in given)
+    types = [list(map(type, verdict)) for verdict in (given if listed else ())]
+    if not listed or types not in ([], [[bool, str, str]] * columns):
         _refuse("what it says about its columns is odd")
     return tuple(Verdict(*verdict) for verdict in given)
 

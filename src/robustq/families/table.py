@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from robustq.exceptions import UnknownNameError
 
 from . import naive_bayes
+from .circuit import classifier as circuit
 from .forest import classifier as forest
 
 if TYPE_CHECKING:
@@ -16,9 +17,12 @@ if TYPE_CHECKING:
 
 __all__ = ["KINDS", "RECIPES", "find_kind", "find_recipe", "recipe_of"]
 
-FAMILIES: tuple[Any, ...] = (naive_bayes, forest)
+FAMILIES: tuple[Any, ...] = (naive_bayes, forest, circuit)
 KINDS: dict[str, Kind] = {family.KIND.name: family.KIND for family in FAMILIES}
-RECIPES: dict[str, Recipe] = {family.RECIPE.name: family.RECIPE for family in FAMILIES}
+# A family that does not learn has no recipe.
+RECIPES: dict[str, Recipe] = {
+    family.RECIPE.name: family.RECIPE for family in FAMILIES if hasattr(family, "RECIPE")
+}
 
 
 def find_recipe(name: str) -> Recipe:

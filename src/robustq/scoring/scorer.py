@@ -10,7 +10,8 @@ import numpy as np
 import pyarrow as pa
 
 from robustq.core.quantified import Quantified
-from robustq.exceptions import InputError
+from robustq.credal.sets import predict_sets, write_sets
+from robustq.exceptions import DomainError, InputError
 from robustq.io import adapt_table, list_needed, require_columns
 
 if TYPE_CHECKING:
@@ -38,6 +39,8 @@ class Scorer:
         The columns of the rows that go into the results; None keeps all.
     gate : Gate, optional
         On the robustness in one of the neighbourhoods.
+    delta : float, optional
+        A size, to add the set of classes that no other beats for certain in each neighbourhood.
     kept_types : dict of str to DataType
         What types kept columns get in the results; their own by default.
     unknown : Counter
@@ -47,7 +50,7 @@ class Scorer:
 
     Raises
     ------
-    UnsupportedError, UnknownNameError
+    UnsupportedError, UnknownNameError, DomainError
         If the model cannot be perturbed so; the message says why.
     """
 
@@ -56,6 +59,7 @@ class Scorer:
     keep: Sequence[str] | None = ()
     gate: Gate | None = None
     kept_types: Mapping[str, pa.DataType] = field(default_factory=dict)
+    delta: float | None = None
     unknown: Counter[str] = field(default_factory=Counter)
     accepted: int = 0
 
@@ -63,6 +67,13 @@ class Scorer:
         # What the model cannot answer is refused before anything is read.
         for neighbourhood in self.neighbourhoods:
             neighbourhood.bind(self.model.model_, self.model.encoding_.names)
+            domain = neighbourhood.domain
+            if self.delta is not None and self.delta not in domain:
+                msg = (
+                    f"a size of {neighbourhood.name} lies in {domain}, got {self.delta:g}: "
+                    "give another --delta, or choose the perturbation"
+                )
+                raise DomainError(msg)
 
     def choose(self, names: tuple[str, ...], where: str) -> list[str]:
         """Return the columns to read, of those that a file has.
@@ -88,6 +99,7 @@ class Scorer:
         names = ["prediction", "probability", "runner_up"]
         for neighbourhood in self.neighbourhoods:
             names += [f"robustness_{neighbourhood.name}", f"tipping_class_{neighbourhood.name}"]
+            names += [] if self.delta is None else [f"classes_{neighbourhood.name}"]
         return [*names, *(["accepted"] if self.gate else [])]
 
     def score(self, table: pa.Table) -> pa.Table:
@@ -104,17 +116,16 @@ class Scorer:
         columns = {
             name: table[name].cast(self.kept_types.get(name, table[name].type)) for name in kept
         }
-        found, unknown = self._quantify(table)
-        return pa.table({**columns, **self._describe(found)}), unknown
-
-    def _quantify(self, table: pa.Table) -> tuple[Quantified, dict[str, int]]:
+        unknown: dict[str, int]
         if not table.num_rows:
-            return Quantified.empty(len(self.neighbourhoods), 0), {}
-        strict = self.model.handle_unknown == "error"
-        rows = adapt_table(table, self.model.encoding_, strict=strict)
-        return self.model.count_and_quantify(rows, self.neighbourhoods)
+            found, unknown, rows = Quantified.empty(len(self.neighbourhoods), 0), {}, table
+        else:
+            strict = self.model.handle_unknown == "error"
+            rows = adapt_table(table, self.model.encoding_, strict=strict)
+            found, unknown = self.model.count_and_quantify(rows, self.neighbourhoods)
+        return pa.table({**columns, **self._describe(found, rows)}), unknown
 
-    def _describe(self, found: Quantified) -> dict[str, Any]:
+    def _describe(self, found: Quantified, rows: pa.Table) -> dict[str, Any]:
         columns: dict[str, Any] = {
             "prediction": self._labels(found.prediction),
             "probability": found.probability,
@@ -123,6 +134,13 @@ class Scorer:
         for index, neighbourhood in enumerate(self.neighbourhoods):
             columns[f"robustness_{neighbourhood.name}"] = found.robustness[index]
             columns[f"tipping_class_{neighbourhood.name}"] = self._labels(found.tipping[index])
+            if self.delta is not None:
+                sets = predict_sets(
+                    *(self.model, rows, neighbourhood, self.delta),
+                    *(found.prediction, found.robustness[index]),
+                )
+                words = write_sets(sets, self.model.classes_)
+                columns[f"classes_{neighbourhood.name}"] = pa.array(words.tolist(), pa.string())
         if self.gate is not None:
             columns["accepted"] = self.gate.accepts(columns[f"robustness_{self.gate.robustness}"])
         return columns

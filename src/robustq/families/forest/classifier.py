@@ -29,7 +29,7 @@ from .checking import check_forest
 from .document import read_forest, write_forest
 from .growing import Options, grow_forest
 from .model import Forest
-from .planting import Features, Sample
+from .planting import Features, Sample, Shrinkage
 from .sampling import draw
 
 if TYPE_CHECKING:
@@ -43,8 +43,7 @@ if TYPE_CHECKING:
 __all__ = ["KIND", "RECIPE", "GenerativeForestClassifier", "GenerativeTreeClassifier"]
 
 SMALLEST_SD = 1e-9
-BINS = 32  # of a number, in leaves that are shrunk
-SHRINKAGE = 50.0
+BINS = 62  # of a number, in leaves that are shrunk; with two tails, sets of them are one word
 
 
 @dataclass(frozen=True)
@@ -304,7 +303,7 @@ class GenerativeForestClassifier(GenerativeClassifier):
             ways.smoothing,
             float(self.min_sd),
             ordered=tuple(i for i, c in enumerate(encoding.columns) if isinstance(c, Binned)),
-            shrinkage=SHRINKAGE if ways.shrunk else None,
+            shrinkage=Shrinkage() if ways.shrunk else None,
         )
 
     def _options(self, width: int, sample: Sample) -> Options:

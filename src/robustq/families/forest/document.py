@@ -15,13 +15,14 @@ from robustq.tables import Encoding, Numeric
 
 from .cells import Cell, cut, pack_split, read_split, walk, whole_cell
 from .checking import check_forest
+from .local_models import PARTS
 from .model import CHILD, FEATURE, HIGHEST, LEAF, NARROW, NORMAL, Forest, split_kinds
 from .planting import Features, Tree, assemble, measure_heights
 
 if TYPE_CHECKING:
     from robustq.arrays import Bools, Codes, Floats
 
-__all__ = ["read_forest", "write_forest"]
+__all__ = ["read_forest", "read_normal", "write_circuit", "write_forest"]
 
 
 def write_forest(forest: Forest) -> dict[str, Any]:
@@ -33,14 +34,15 @@ def write_forest(forest: Forest) -> dict[str, Any]:
     return {"base": [forest.base[first:last].tolist() for first, last in ends], "trees": trees}
 
 
-def _write_nodes(forest: Forest, tree: int) -> list[dict[str, Any]]:
+def _write_nodes(forest: Forest, tree: int, *, whole: bool = False) -> list[dict[str, Any]]:
+    """Return the nodes of a tree, with whole mass functions also where there is a base."""
     root = int(forest.roots[tree])
     nodes: list[dict[str, Any]] = [{} for _ in range(int(forest.roots[tree + 1]) - root)]
     for node, cell in walk(forest, tree):
         feature, child = (int(x) for x in forest.nodes[node, [FEATURE, CHILD]])
         if feature == LEAF:
             nodes[node - root] = {
-                **_write_leaf(forest, child, cell),
+                **_write_leaf(forest, child, cell, whole=whole),
                 "rows": write_rows(float(forest.rows[node])),
             }
             continue
@@ -62,14 +64,14 @@ def _write_split(forest: Forest, node: int, cell: Cell) -> dict[str, Any]:
     return {"left_values": np.flatnonzero(split & np.asarray(allowed)).tolist()}
 
 
-def _write_leaf(forest: Forest, leaf: int, cell: Cell) -> dict[str, Any]:
+def _write_leaf(forest: Forest, leaf: int, cell: Cell, *, whole: bool) -> dict[str, Any]:
     probs: list[Any] = []
     for feature, allowed in enumerate(cell):
         if isinstance(allowed, tuple):
             at = leaf * len(forest.numeric) + int(forest.slots[feature])
             mean, sd, low, high = forest.normals[at, :4].tolist()
             probs.append({"mean": mean, "sd": sd, "low": _bound(low), "high": _bound(high)})
-        elif len(forest.base):
+        elif len(forest.base) and not whole:
             probs.append(_write_ratios(forest, leaf, feature, allowed))
         else:
             probs.append(
@@ -91,6 +93,47 @@ def _write_ratios(forest: Forest, leaf: int, feature: int, allowed: Bools) -> di
     else:
         codes = forest.entry_codes[seen : seen + len(ratios)].tolist()
     return {"other": other, "codes": codes, "ratios": ratios}
+
+
+def write_circuit(forest: Forest) -> dict[str, Any]:
+    """Return the same as a circuit: a sum of trees, of sums, of products of leaves."""
+    nodes: list[dict[str, Any]] = []
+
+    def add(node: dict[str, Any]) -> int:
+        nodes.append(node)
+        return len(nodes) - 1
+
+    def add_leaf(node: dict[str, Any]) -> int:
+        rows = node["rows"]
+        leaves = [add({"class_probs": node["class_probs"], "part": "leaf_classes", "rows": rows})]
+        for feature, probs in enumerate(node["feature_probs"]):
+            held = probs if isinstance(probs, dict) else {"part": "leaf_features", "rows": rows}
+            lives = node["cell"][feature]
+            where = {} if isinstance(probs, dict) else {"probs": probs, "values": lives}
+            leaves.append(add({"feature": feature, **held, **where}))
+        return add({"product": leaves})
+
+    def add_tree(tree: int) -> int:
+        written = _write_nodes(forest, tree, whole=True)
+        cells = {node - int(forest.roots[tree]): cell for node, cell in walk(forest, tree)}
+        places: dict[int, int] = {}
+        # Children stand after their parents.
+        for index in range(len(written) - 1, -1, -1):
+            node = written[index]
+            if "feature" not in node:
+                cell = [np.flatnonzero(allowed).tolist() for allowed in cells[index]]
+                places[index] = add_leaf({**node, "cell": cell})
+                continue
+            below = [places[node["left"]], places[node["right"]]]
+            told = {"feature": node["feature"], "part": "weights", "rows": node["rows"]}
+            places[index] = add({"sum": below, "weights": node["weights"], **told})
+        return places[0]
+
+    trees = [add_tree(tree) for tree in range(forest.trees)]
+    weights = [1.0 / forest.trees] * forest.trees
+    root = add({"sum": trees, "weights": weights, "part": "root", "rows": None})
+    parts = {"parts": list(PARTS), "default_parts": list(forest.default_parts)}
+    return {**parts, "root": root, "nodes": nodes}
 
 
 def _bound(end: float) -> float | None:
@@ -264,7 +307,7 @@ class _Reader:
         for feature, (probs, allowed) in enumerate(zip(given, cell, strict=True)):
             place = f"{where}.feature_probs[{feature}]"
             if isinstance(allowed, tuple):
-                leaf.normals.append(_read_normal(probs, allowed, place))
+                leaf.normals.append(read_normal(probs, allowed, place))
             else:
                 read = _read_ratios if self.has_base else _read_cell
                 narrow = self.kinds[feature] == NARROW
@@ -326,7 +369,8 @@ def _read_ratios(given: Any, allowed: Bools, where: str, *, narrow: bool) -> _Ce
     return _CellProbs(narrow, seen, [] if narrow else codes, [float(p) for p in probs])
 
 
-def _read_normal(given: Any, cell: tuple[float, float], where: str) -> list[float]:
+def read_normal(given: Any, cell: tuple[float, float], where: str) -> list[float]:
+    """Return mean, sd, low and high of a density within a cell, and room for its height."""
     if not isinstance(given, dict):
         msg = f"{where} must be a dictionary with mean, sd, low and high"
         raise InputError(msg)

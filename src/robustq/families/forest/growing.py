@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -11,15 +11,18 @@ from robustq.blocks import for_each_block
 from robustq.memory import require_memory
 
 from .model import FEATURE, FIRST, LENGTH, Forest, number_slots, split_kinds
+from .shrinking import Grown, choose_shrinkage
 from .planting import Features, Room, Sample, Structure, Tree, assemble, plant
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from robustq.arrays import Codes, Floats
+    from robustq.arrays import Bools, Codes, Floats
     from robustq.tables import Rows
 
 __all__ = ["Options", "grow_forest"]
+
+MOST_KEPT = 1 << 25  # rows of trees that are kept until they told how much leaves are shrunk
 
 
 @dataclass(frozen=True)
@@ -59,15 +62,34 @@ def grow_forest(
         "is the target a number rather than a class?",
     )
     trees: list[Tree | None] = [None] * len(seeds)
+    tried: dict[int, Grown] = {}
+
+    def grow_again(index: int) -> tuple[Structure, Sample, Bools]:
+        rng = np.random.default_rng(seeds[index])
+        own = sample.resample(rng) if options.bootstrap else sample
+        structure, heavier = _grow(own, ranks, features, options, int(rng.integers(2**62)))
+        out = own.weights == 0.0
+        if features.shrinkage is not None and options.bootstrap:
+            structure, own = _settle(structure, heavier, sample, features), sample
+        return structure, own, out
+
+    def try_one(block: slice) -> None:
+        structure, _, out = grow_again(block.start)
+        tried[block.start] = Grown(structure, out)
+
+    if features.shrinkage is not None and options.bootstrap:
+        few = max(1, MOST_KEPT // len(sample.labels))
+        for_each_block(try_one, min(few, len(seeds)), 1, threads)
+        found = choose_shrinkage([tried[i] for i in sorted(tried)], sample, features)
+        features = replace(features, shrinkage=found or features.shrinkage)
 
     def work(block: slice) -> None:
-        for index in range(block.start, block.stop):
-            rng = np.random.default_rng(seeds[index])
-            own = sample.resample(rng) if options.bootstrap else sample
-            structure, heavier = _grow(own, ranks, features, options, int(rng.integers(2**62)))
-            if features.shrinkage is not None and options.bootstrap:
-                structure, own = _settle(structure, heavier, sample, features), sample
-            trees[index] = plant(structure, own, features, len(seeds))
+        index = block.start
+        if index in tried:
+            structure, own = tried.pop(index).structure, sample
+        else:
+            structure, own, _ = grow_again(index)
+        trees[index] = plant(structure, own, features, len(seeds))
 
     for_each_block(work, len(seeds), 1, threads)
     return assemble(trees, features)

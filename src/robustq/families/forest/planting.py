@@ -38,10 +38,12 @@ __all__ = [
     "Features",
     "Room",
     "Sample",
+    "Shrinkage",
     "Structure",
     "Tree",
     "assemble",
     "count_allowed",
+    "measure_cells",
     "measure_heights",
     "plant",
 ]
@@ -49,9 +51,23 @@ __all__ = [
 MOST_ENTRIES = 2**31 - 1  # positions are 32 bits
 MOST_REPEATS = 2**53  # whole numbers beyond are no longer exact
 
-CLASS_SHRINKAGE = 2.0  # rows that the classes of a parent count for in its children
 BASE_COUNT = 0.5  # what is added to the count of a value, or a class, of all rows
 NO_BASE = np.empty(0)
+
+
+class Shrinkage(NamedTuple):
+    """How many rows it counts for what is known without a leaf.
+
+    Attributes
+    ----------
+    features : float
+        Of the distribution of a feature in all rows.
+    classes : float
+        Of the classes of the parent.
+    """
+
+    features: float = 50.0
+    classes: float = 2.0
 
 
 @dataclass(frozen=True)
@@ -69,8 +85,8 @@ class Features:
         The smallest standard deviation in a leaf, as a share of that of the column.
     ordered : tuple of int
         Which features are bins: a split does not part neighbours.
-    shrinkage : float, optional
-        The rows that the distribution of all rows counts for in a leaf; None adds `smoothing`.
+    shrinkage : Shrinkage, optional
+        None adds `smoothing` to counts instead.
     base : ndarray
         That distribution; see `Forest`.
     """
@@ -80,7 +96,7 @@ class Features:
     smoothing: float = 0.0
     min_sd: float = 0.0
     ordered: tuple[int, ...] = ()
-    shrinkage: float | None = None
+    shrinkage: Shrinkage | None = None
     base: Floats = field(default_factory=lambda: NO_BASE, compare=False)
 
     def with_base(self, sample: Sample) -> Features:
@@ -245,7 +261,7 @@ def plant(structure: Structure, sample: Sample, features: Features, trees: int =
         np.empty(starts[-1]),
         np.empty((leaves * numeric, len(NORMAL))),
     )
-    shrunk = features.shrinkage is not None
+    shrinkage = features.shrinkage
     _leaf_kernels.fill_leaves(
         np.ascontiguousarray(sample.rows.codes),
         np.ascontiguousarray(sample.rows.numbers),
@@ -257,8 +273,8 @@ def plant(structure: Structure, sample: Sample, features: Features, trees: int =
         cells.masses,
         cells.bounds,
         _describe_columns(sample, features.min_sd),
-        features.smoothing if features.shrinkage is None else features.shrinkage * sample.unit,
-        shrunk,
+        features.smoothing if shrinkage is None else shrinkage.features * sample.unit,
+        shrinkage is not None,
         features.base,
         start_bases(features.sizes, features.numeric),
         tree.seen,
@@ -271,10 +287,10 @@ def plant(structure: Structure, sample: Sample, features: Features, trees: int =
         tree.entry_probs,
         tree.normals,
     )
-    if shrunk:
+    if shrinkage is not None:
         _leaf_kernels.shrink_classes(
             nodes,
-            CLASS_SHRINKAGE * sample.unit,
+            shrinkage.classes * sample.unit,
             BASE_COUNT * sample.unit,
             np.empty((len(nodes), sample.classes)),
             tree.class_probs,

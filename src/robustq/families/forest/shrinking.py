@@ -1,0 +1,110 @@
+"""How much leaves are shrunk: what predicts the rows best that a tree did not grow on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from .model import CHILD, FEATURE, LEAF, find_parents, measure_depth, split_kinds, start_bases
+from .planting import BASE_COUNT, Shrinkage, measure_cells
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from robustq.arrays import Bools, Floats
+
+    from .planting import Features, Sample, Structure
+
+__all__ = ["Grown", "choose_shrinkage"]
+
+STRENGTHS = (5.0, 20.0, 50.0, 200.0, 1000.0)
+CLASS_STRENGTHS = (0.25, 0.5, 1.0, 2.0, 4.0)
+SURE = 2.0  # standard errors
+MOST_TRIED = 2_000  # rows
+MOST_TOTALS = 1 << 22
+
+
+class Grown(NamedTuple):
+    """A tree with all rows, and those that it did not grow on."""
+
+    structure: Structure
+    out_of_bag: Bools
+
+
+def choose_shrinkage(grown: Sequence[Grown], sample: Sample, features: Features) -> Shrinkage | None:
+    """Return the strengths with the least log loss of out-of-bag rows, None where there are none.
+
+    Leaves learn from all rows; a row is taken out of those that judge it.
+    """
+    sizes = len(STRENGTHS), len(CLASS_STRENGTHS), sample.classes
+    rows = len(sample.labels)
+    count = min(rows, MOST_TRIED, max(1, MOST_TOTALS // int(np.prod(sizes))))
+    tried = np.linspace(0, rows - 1, count).astype(np.intp)
+    totals, tops = np.zeros((count, *sizes)), np.full((count, len(STRENGTHS)), -np.inf)
+    for tree in grown:
+        places = np.full(rows, -1, dtype=np.int32)
+        places[tried] = np.where(tree.out_of_bag[tried], np.arange(count), -1)
+        _rate(tree.structure, places, sample, features, tops, totals)
+    judged = totals.sum(axis=(1, 2, 3)) > 0.0
+    if not judged.any():
+        return None
+    own = totals[np.arange(count), :, :, sample.labels[tried]] / totals.sum(axis=3)
+    return _pick(-np.log(own[judged]), sample.weights[tried[judged]])
+
+
+def _pick(loss: Floats, weights: Floats) -> Shrinkage:
+    """Return the strengths of the least loss, if they are better than the usual ones for sure."""
+    usual = Shrinkage()
+    mean = np.average(loss, axis=0, weights=weights)
+    s, c = np.unravel_index(int(np.argmin(mean)), mean.shape)
+    gain = loss[:, STRENGTHS.index(usual.features), CLASS_STRENGTHS.index(usual.classes)]
+    gain = gain - loss[:, s, c]
+    share = weights / weights.sum()
+    error = np.sqrt((share**2) @ (gain - share @ gain) ** 2)
+    if share @ gain <= SURE * error:
+        return usual
+    return Shrinkage(STRENGTHS[s], CLASS_STRENGTHS[c])
+
+
+def _rate(
+    structure: Structure,
+    places: np.ndarray[tuple[int], np.dtype[np.int32]],
+    sample: Sample,
+    features: Features,
+    tops: Floats,
+    totals: Floats,
+) -> None:
+    from . import _shrinking_kernels  # noqa: PLC0415 (numba is imported when it is needed)
+
+    nodes, order, leaf_starts = structure.nodes, structure.order, structure.leaf_starts
+    parents = find_parents(nodes)
+    leaf_nodes = np.empty(len(leaf_starts) - 1, dtype=np.int64)
+    at = np.flatnonzero(nodes[:, FEATURE] == LEAF)
+    leaf_nodes[nodes[at, CHILD]] = at
+    _shrinking_kernels.rate(
+        *(np.ascontiguousarray(sample.rows.codes), sample.labels, sample.weights, places),
+        *(split_kinds(features.sizes, features.numeric), order, leaf_starts, leaf_nodes, parents),
+        *(_count_classes(structure, leaf_nodes, parents, sample),),
+        *(measure_cells(nodes, structure.lists, features).masses, features.base),
+        *(start_bases(features.sizes, features.numeric), np.array(STRENGTHS) * sample.unit),
+        *(np.array(CLASS_STRENGTHS) * sample.unit, BASE_COUNT * sample.unit),
+        *(np.zeros(max(1, *features.sizes)), np.empty(measure_depth(parents) + 1, dtype=np.int64)),
+        *(np.empty(sample.classes), np.empty_like(tops), tops, totals),
+    )
+
+
+def _count_classes(
+    structure: Structure,
+    leaf_nodes: np.ndarray[tuple[int], np.dtype[np.int64]],
+    parents: np.ndarray[tuple[int], np.dtype[np.int32]],
+    sample: Sample,
+) -> Floats:
+    """Return the weight of each class at each node."""
+    order, leaf_starts = structure.order, structure.leaf_starts
+    owner = np.repeat(leaf_nodes, np.diff(leaf_starts))
+    counts = np.zeros((len(parents), sample.classes))
+    np.add.at(counts, (owner, sample.labels[order]), sample.weights[order])
+    for node in range(len(parents) - 1, 0, -1):
+        counts[parents[node]] += counts[node]
+    return counts
