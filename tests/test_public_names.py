@@ -12,6 +12,7 @@ HEAVY = ("numba", "pandas", "sklearn", "matplotlib", "scipy", "pyarrow", "rich",
 def test_the_public_names_are_these():
     assert sorted(robustq.__all__) == [
         "Assessment",
+        "BayesianNetworkClassifier",
         "CircuitClassifier",
         "DomainError",
         "FileError",

@@ -22,11 +22,13 @@ from .families.functions import (
     robustness,
 )
 from .families.naive_bayes import NaiveBayesClassifier
+from .families.network.classifier import BayesianNetworkClassifier
 from .io.reading import read
 from .selection.selective import SelectiveClassifier
 
 __all__ = [
     "Assessment",
+    "BayesianNetworkClassifier",
     "CircuitClassifier",
     "DomainError",
     "FileError",

@@ -48,7 +48,7 @@ def fit(
         float | None, typer.Option(help="Cut it into two classes: below this number, or not.")
     ] = None,
     model: Annotated[
-        str, typer.Option(help="nbc (naive Bayes), forest, or another family's name.")
+        str, typer.Option(help="nbc (naive Bayes), forest, tan, fan, kdb, aode or network.")
     ] = "forest",
     option: Annotated[
         list[str] | None,

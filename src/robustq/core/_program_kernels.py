@@ -11,7 +11,7 @@ import numpy as np
 from robustq.kernels import inner
 
 from ._scale_kernels import shrink
-from .evidence import CLASS, FEATURE, PRODUCT, SUM, VALUE
+from .evidence import CLASS, FEATURE, PRODUCT, SAME, SUM, VALUE
 from .modes import CHI2, EPSILON, ODDS_RATIO, PARI_MUTUEL, TV, USER
 from .scale import LOWEST, STEP, UPMOST
 
@@ -26,8 +26,9 @@ __all__ = [
 ]
 
 # What a step of a program does, and the columns that describe it: what; which node, or row of the
-# class table; how many children; its factors, from one to another; the node that it finishes.
-PUSH, MIX = range(2)
+# class table; how many children (of a copy, the step); its factors, from one to another; the node
+# that it finishes.
+PUSH, MIX, JOIN, COPY = range(4)
 WHAT, NODE, CHILDREN, FIRST, LAST, DONE = range(6)
 # The rows of what is known of factors.
 P, GAIN, FALL, FALL_SCALE, RISE, RISE_SCALE = range(6)
@@ -168,9 +169,15 @@ def write_program(
     for node in range(first, last):
         kind = op[node]
         gain = find_gain(mode, part[node], feature[node], rows[node], parts, features, by_rows)
-        if kind == CLASS or (kind == SUM and arity[node] > 1):
-            steps[count, WHAT] = PUSH if kind == CLASS else MIX
+        joins = kind == PRODUCT and extra[node] > 0
+        if kind == CLASS or kind == SAME or joins or (kind == SUM and arity[node] > 1):
+            steps[count, WHAT] = PUSH if kind == CLASS else (MIX if kind == SUM else JOIN)
             steps[count, NODE], steps[count, CHILDREN] = node, arity[node]
+            if joins:
+                steps[count, CHILDREN] = extra[node] + 1
+            elif kind == SAME:
+                steps[count, WHAT] = COPY
+                steps[count, CHILDREN] = siblings[node - extra[node] - first]
             steps[count, FIRST], steps[count, LAST] = used, used
             mass[count], place[count] = 1.0, 0
             count += 1
@@ -178,6 +185,8 @@ def write_program(
         if kind != CLASS and kind != VALUE and kind != FEATURE and siblings[node - first] != 1:
             # A child of a sum with others, or a root: its weight is the sum's affair.
             steps[count - 1, DONE] = node
+            # Who its siblings are is no longer asked: from now on, which step finishes it.
+            siblings[node - first] = count - 1
             continue
         if kind == CLASS:
             continue

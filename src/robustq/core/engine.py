@@ -22,7 +22,7 @@ from .rivals import find_first_flips, list_rivals
 from .ties import rank_exactly
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from robustq.arrays import Bools, Floats, Indices
     from robustq.tables import Rows
@@ -56,10 +56,13 @@ class Reading(NamedTuple):
         log p(c, f)
     shapes : list of pairs (rows, Shape)
         The rows that kernels of their own can take.
+    check : callable, optional
+        Raises where the local mass functions of a row cannot be perturbed each on its own.
     """
 
     joint: Floats
     shapes: list[tuple[Indices, Shape]]
+    check: Callable[[Perturbed], None] | None = None
 
 
 def predict(model: Model, rows: Rows) -> Indices:
@@ -123,7 +126,12 @@ class _Work:
         if isinstance(neighbourhood, Coupled):
             best, rival = self.found.prediction, self.found.runner_up
             return neighbourhood.solve(self.rows, self.joint, self._gaps(), best, rival)
+        self._check(neighbourhood)
         return self._solve_parts(neighbourhood)
+
+    def _check(self, perturbed: Perturbed) -> None:
+        if self.reading.check is not None:
+            self.reading.check(perturbed)
 
     def _gaps(self) -> Floats:
         """Return by how much the logarithm of the predicted class is ahead of the others'."""
@@ -257,6 +265,7 @@ class _Work:
             found = neighbourhood.find_maximal(self.rows, self.joint, self._gaps(), order, delta)
             maximal[rows] = found[rows]
         elif len(rows):
+            self._check(neighbourhood)
             maximal[rows] = self._find_maximal(neighbourhood, delta[rows], order[rows], rows)
         return maximal
 

@@ -24,7 +24,7 @@ import numpy as np
 from robustq.exceptions import UnsupportedError
 from robustq.perturbations import Perturbation
 
-from .evidence import CLASS, FEATURE, PRODUCT, SUM, Evidence
+from .evidence import CLASS, FEATURE, PRODUCT, SAME, SIDE, SUM, Evidence
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -120,6 +120,10 @@ class Gamble:
                 some = nodes[op == kind]
                 if len(some):
                     evaluate(some, size, lower, upper, speaks)
+            again = nodes[op == SAME]
+            first = again - self.evidence.extra[again]
+            lower.put(again, lower.take(first))
+            upper.put(again, upper.take(first))
             values = nodes[op < FEATURE]
             fixed = Sized.of(self.evidence.p[values], self.evidence.extra[values])
             lower.put(values, fixed)
@@ -166,7 +170,8 @@ class Gamble:
         parent, height = np.empty((2, len(e.op)), dtype=np.int64)
         longest = int(np.diff(e.starts).max(initial=0))
         _evidence_kernels.find_parents(
-            e.starts, e.op, e.arity, np.empty(longest + 1, dtype=np.int64), parent, height
+            *(e.starts, e.op, e.arity, e.extra),
+            *(np.empty(longest + 1, dtype=np.int64), parent, height),
         )
         return parent, height
 
@@ -241,8 +246,12 @@ class Gamble:
             yield some, self.locals.expand(local[some])
 
     def _evaluate_classes(
-        self, nodes: Indices, size: Floats, lower: Sized, _: Sized, speaks: Bools
+        self, nodes: Indices, size: Floats, lower: Sized, upper: Sized, speaks: Bools
     ) -> None:
+        marks = self.evidence.extra[nodes] == SIDE
+        lower.put(nodes[marks], Sized.of(np.ones(marks.sum())))
+        upper.put(nodes[marks], Sized.of(np.ones(marks.sum())))
+        nodes = nodes[~marks]
         row, local = self._row[nodes], self.evidence.local[nodes]
         speaks[nodes] = True
         value = self.payoff[row, self.evidence.slot[nodes]]

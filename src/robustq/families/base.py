@@ -27,7 +27,7 @@ from robustq.exceptions import (
     UnsupportedError,
     warn_caller,
 )
-from robustq.tables import UNKNOWN, Encoding, Rows, Table, find_distinct, remark_on_classes
+from robustq.tables import MISSING, UNKNOWN, Encoding, Rows, Table, find_distinct, remark_on_classes
 from robustq.tables.frames import index_of
 from robustq.tables.single_rows import refuse_single_row
 from robustq.texts import make_visible, shorten
@@ -188,10 +188,27 @@ class GenerativeClassifier(Scoring, ClassifierMixin, BaseEstimator, ABC):
         rows, labels = self._draw(int(n), rng)
         return self.encoding_.decode(rows), self.classes_[labels]
 
-    def _draw(self, n: int, rng: np.random.Generator) -> tuple[Rows, Indices]:  # noqa: ARG002
-        """Return n rows and the positions of their classes."""
-        msg = f"{type(self).__name__} cannot draw rows"
-        raise UnsupportedError(msg)
+    def _draw(self, n: int, rng: np.random.Generator) -> tuple[Rows, Indices]:
+        """Return n rows and the positions of their classes: one feature after the other.
+
+        A family may know a faster way.
+        """
+        if self.model_.has_numbers:
+            msg = f"{type(self).__name__} cannot draw numbers"
+            raise UnsupportedError(msg)
+        sizes = self.encoding_.sizes
+        rows = Rows.empty(n, len(sizes), 0)
+        rows.codes[:] = MISSING
+        for feature, size in enumerate(sizes):
+            logs = np.empty((n, size))
+            for value in range(size):
+                rows.codes[:, feature] = value
+                logs[:, value] = np.logaddexp.reduce(self.model_.log_joint(rows), axis=1)
+            # The largest of logarithms with Gumbel noise is a draw.
+            drawn = (logs + rng.gumbel(size=logs.shape)).argmax(axis=1) if size else MISSING
+            rows.codes[:, feature] = drawn
+        joint = self.model_.log_joint(rows)
+        return rows, (joint + rng.gumbel(size=joint.shape)).argmax(axis=1)
 
     # Robustness
 

@@ -22,7 +22,7 @@ from robustq.files import explain_os_error
 from robustq.tables import Verdict
 
 from .parameters import LARGEST_SMOOTHING, is_between
-from .table import KINDS, find_kind
+from .table import KINDS, find_kinds
 
 if TYPE_CHECKING:
     from .base import GenerativeClassifier
@@ -48,10 +48,12 @@ def describe(classifier: GenerativeClassifier) -> dict[str, Any]:
 
 def restore(document: Any, estimator: type[Estimator]) -> Estimator:
     """Return the classifier that a document describes, or raise."""
-    kind = find_kind(estimator)
-    if kind is None:
+    kinds = find_kinds(estimator)
+    if not kinds:
         msg = f"{estimator.__name__} cannot be made of a document"
         raise UnsupportedError(msg)
+    name = document.get("kind") if isinstance(document, dict) else None
+    kind = next((one for one in kinds if one.name == name), kinds[0])
     encoding, classes = read_header(document, kind.name)
     model = kind.read(document, encoding, len(classes))
     classifier = estimator()
@@ -92,7 +94,8 @@ def load(path: str | Path) -> Any:
 
     Returns
     -------
-    NaiveBayesClassifier, GenerativeForestClassifier or GenerativeTreeClassifier
+    NaiveBayesClassifier, GenerativeForestClassifier, GenerativeTreeClassifier or
+    BayesianNetworkClassifier
 
     Raises
     ------
@@ -125,11 +128,11 @@ def load(path: str | Path) -> Any:
 
 def _kind_of(classifier: GenerativeClassifier) -> Kind:
     classifier._require_fitted()  # noqa: SLF001 (one house)
-    kind = find_kind(type(classifier))
-    if kind is None:
-        msg = f"{type(classifier).__name__} cannot be saved: no kind of model is known for it"
-        raise UnsupportedError(msg)
-    return kind
+    for kind in find_kinds(type(classifier)):
+        if isinstance(classifier.model_, kind.model):
+            return kind
+    msg = f"{type(classifier).__name__} cannot be saved: no kind of model is known for it"
+    raise UnsupportedError(msg)
 
 
 # Writing

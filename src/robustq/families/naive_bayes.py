@@ -30,7 +30,14 @@ from robustq.tables import MISSING, Encoding, Rows, Table
 
 from .base import GenerativeClassifier, encode
 from .kinds import Kind, Option, Recipe
-from .labels import find_classes, locate_labels, read_labels, read_weights, weigh_classes
+from .labels import (
+    find_classes,
+    locate_labels,
+    read_labels,
+    read_prior,
+    read_weights,
+    weigh_classes,
+)
 from .parameters import (
     LARGEST_SMOOTHING,
     is_between,
@@ -381,7 +388,7 @@ class NaiveBayesClassifier(GenerativeClassifier):
         weights = read_weights(sample_weight, table.rows)
         weights = weigh_classes(self.class_weight, classes, labels, weights)
         encoding = self._learn_encoding(table, weights, int(self.n_bins), classes, labels)
-        prior = self._check_prior(len(classes))
+        prior = read_prior(self.class_prior, len(classes))
         codes = encode(encoding, table, self._threads()).codes
         counts = Counts.of(codes, labels, weights, encoding.sizes, len(classes))
         smoothing = self._find_smoothing(codes, labels, weights, counts, prior)
@@ -437,7 +444,7 @@ class NaiveBayesClassifier(GenerativeClassifier):
             encoding = self._learn_encoding(table, weights, int(self.n_bins), known, labels)
         else:
             encoding = self.encoding_.grow(table, weights)
-        prior = self._check_prior(len(known))
+        prior = read_prior(self.class_prior, len(known))
         codes = encode(encoding, table, self._threads()).codes
         counts = Counts.of(codes, labels, weights, encoding.sizes, len(known))
         if first or not is_one_of(self.smoothing, "cv"):
@@ -454,10 +461,15 @@ class NaiveBayesClassifier(GenerativeClassifier):
     ) -> float:
         if not is_one_of(self.smoothing, "cv"):
             return float(self.smoothing)
-        return choose_smoothing(
-            *(codes, labels, weights, counts, prior, self._rng()),
-            lambda rows, prior, probs: log_joint(rows, prior, probs, counts.layout),
-        )
+        layout = counts.layout
+
+        def count(rows: Codes, truth: Indices, weight: Floats) -> Counts:
+            return Counts.of(rows, truth, weight, layout.sizes, layout.classes)
+
+        def predict(rest: Counts, smoothing: float, rows: Codes) -> Floats:
+            return log_joint(rows, *rest.estimate(smoothing, prior), layout)
+
+        return choose_smoothing(codes, labels, weights, counts, self._rng(), count, predict)
 
     def _draw(self, n: int, rng: np.random.Generator) -> tuple[Rows, Indices]:
         return self.model_.draw(n, rng)
@@ -472,22 +484,6 @@ class NaiveBayesClassifier(GenerativeClassifier):
 
     def _rng(self) -> np.random.Generator:
         return np.random.default_rng(read_random_state(self.random_state).randint(2**31))
-
-    def _check_prior(self, classes: int) -> Floats | None:
-        if self.class_prior is None:
-            return None
-        try:
-            prior = np.asarray(self.class_prior, dtype=np.float64)
-        except (TypeError, ValueError) as error:
-            msg = f"class_prior must be numbers, got {self.class_prior!r}"
-            raise InputError(msg) from error
-        if prior.shape != (classes,):
-            msg = f"class_prior has shape {prior.shape} for {classes} classes: give one for each"
-            raise InputError(msg)
-        if not np.all(prior >= 0.0) or abs(prior.sum() - 1.0) > 1e-9:
-            msg = f"class_prior must be probabilities that sum to 1, got {prior.tolist()}"
-            raise InputError(msg)
-        return prior
 
     def _check_same_classes(self, classes: ArrayLike | None) -> np.ndarray[Any, Any]:
         if classes is not None and not np.array_equal(np.unique(classes), self.classes_):
