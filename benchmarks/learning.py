@@ -1,18 +1,16 @@
-"""How well forests learn: ours against scikit-learn's, with the standard errors of what is compared.
+"""How well forests learn: ours against scikit-learn's, with standard errors.
 
     python -m benchmarks.learning --splits 10 --folder PATH adult bank breast iris glass
 
 Our forests have 25 trees, scikit-learn's 100; all else is left at its default. Every split draws
 training and test rows anew, by class. `adult` and `bank` are read from the folder that ROBUSTQ_DATA
-names; what is no name of a set here is an ARFF file of `--folder`, whose last attribute is the class.
+names; what is no name of a set here is an ARFF file of `--folder`, its last attribute the class.
 """
 
 from __future__ import annotations
 
 import argparse
-import csv
 import os
-import re
 import sys
 import warnings
 from dataclasses import dataclass
@@ -29,6 +27,7 @@ from sklearn.model_selection import StratifiedShuffleSplit
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OrdinalEncoder
 
+import robustq
 from robustq import GenerativeForestClassifier, indicators
 from robustq.rejection import auc
 
@@ -72,10 +71,13 @@ def load(name: str, folder: Path | None) -> Data:
     elif folder is None:
         sys.exit(f"{name} is no set known here: is it an ARFF file of a --folder?")
     else:
-        X, y = _read_arff(folder / f"{name}.arff")
+        frame = robustq.read(folder / f"{name}.arff").to_pandas()
+        X, y = frame.iloc[:, :-1], frame.iloc[:, -1]
     labels, codes = np.unique(np.asarray(y), return_inverse=True)
     kept = np.isin(codes, np.flatnonzero(np.bincount(codes, minlength=len(labels)) >= FEWEST))
-    return Data(name, X[kept].reset_index(drop=True), np.unique(codes[kept], return_inverse=True)[1])
+    return Data(
+        name, X[kept].reset_index(drop=True), np.unique(codes[kept], return_inverse=True)[1]
+    )
 
 
 BUILT_IN: dict[str, Any] = {
@@ -95,16 +97,6 @@ def _read_uci(name: str) -> tuple[pd.DataFrame, pd.Series]:
     return frame.iloc[:, :-1], frame.iloc[:, -1]
 
 
-def _read_arff(path: Path) -> tuple[pd.DataFrame, pd.Series]:
-    """Return the table of an ARFF file of categories."""
-    head, _, body = path.read_text().partition("@data")
-    names = re.findall(r"(?im)^@attribute\s+('[^']*'|\S+)", head)
-    lines = (line for line in body.splitlines() if line.strip() and not line.startswith("%"))
-    rows = list(csv.reader(lines, quotechar="'", escapechar="\\", skipinitialspace=True))
-    frame = pd.DataFrame(rows, columns=names)
-    return frame.iloc[:, :-1], frame.iloc[:, -1]
-
-
 def split(data: Data, splits: int) -> Iterator[tuple[Indices, Indices]]:
     """Yield training and test rows."""
     rows = len(data.y)
@@ -119,7 +111,7 @@ def make_models(names: Iterable[str], seed: int) -> dict[str, Any]:
     return {
         name: _make_theirs(seed)
         if name == THEIRS
-        else GenerativeForestClassifier(leaves=name, n_jobs=1, random_state=seed)
+        else GenerativeForestClassifier(n_jobs=1, random_state=seed).set_params(leaves=name)
         for name in names
     }
 
@@ -153,7 +145,9 @@ def _rank(p: Floats, y: Indices) -> float:
     return float(np.mean([roc_auc_score(y == c, p[:, c]) for c in present]))
 
 
-def _score(model: Any, X: pd.DataFrame, p: Floats, trust: Sequence[str]) -> Iterator[tuple[str, Any]]:
+def _score(
+    model: Any, X: pd.DataFrame, p: Floats, trust: Sequence[str]
+) -> Iterator[tuple[str, Any]]:
     if isinstance(model, GenerativeForestClassifier):
         for name in trust:
             if name in {"margin", "entropy"}:
@@ -217,7 +211,9 @@ def _say(mean: float | None, gain: pd.Series | None) -> str:
 
 def main() -> None:
     """Run the comparison that is asked for."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
     parser.add_argument("sets", nargs="*", default=["breast", "digits", "iris_numbers"])
     parser.add_argument("--splits", type=int, default=10)
     parser.add_argument("--folder", type=Path)

@@ -21,6 +21,7 @@ def test_the_public_names_are_these():
         "InputError",
         "NaiveBayesClassifier",
         "NoGuaranteeWarning",
+        "RigidModelWarning",
         "RobustqError",
         "SelectiveClassifier",
         "TableWarning",

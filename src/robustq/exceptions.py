@@ -27,6 +27,7 @@ __all__ = [
     "NoGuaranteeWarning",
     "ParameterError",
     "PositionError",
+    "RigidModelWarning",
     "RobustqError",
     "TableWarning",
     "UnknownNameError",
@@ -98,6 +99,10 @@ class TableWarning(UserWarning):
     def __init__(self, message: str = "", remarks: dict[str, str] | None = None) -> None:
         super().__init__(message)
         self.remarks = remarks or {}
+
+
+class RigidModelWarning(UserWarning):
+    """A model was learned whose predictions nothing flips: how robust they are tells nothing."""
 
 
 class UnknownValueWarning(UserWarning):

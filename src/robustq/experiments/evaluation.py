@@ -97,7 +97,7 @@ def _list_cautions(
     model: GenerativeClassifier, X: pa.Table, y: np.ndarray[Any, Any], unknown: dict[str, int]
 ) -> list[str]:
     """Return, in words, what makes the figures less than they seem."""
-    cautions = [describe_unknown(unknown)] if unknown else []
+    cautions = [*model.cautions, *([describe_unknown(unknown)] if unknown else [])]
     seen = find_seen(model, X, y, getattr(model, "training_", {}).get("sketch"))
     if seen is not None and seen.found:
         rows = f"{seen.found:,} of {seen.looked_at:,} rows"

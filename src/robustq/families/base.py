@@ -213,6 +213,12 @@ class GenerativeClassifier(Scoring, ClassifierMixin, BaseEstimator, ABC):
     # Robustness
 
     @property
+    def cautions(self) -> tuple[str, ...]:
+        """What makes the robustness of this model less than it seems, in words."""
+        self._require_fitted()
+        return tuple(getattr(self.model_, "cautions", ()))
+
+    @property
     def parts(self) -> tuple[str, ...]:
         """The names of the parts of the model that can be perturbed."""
         self._require_fitted()

@@ -142,9 +142,7 @@ class Encoding:
                 # Nothing was ever seen here: whatever comes later is unknown.
                 columns.append(Categorical(name, ()))
             elif bins is not None:
-                columns.append(
-                    learn_bins(column, name, label, bins, weights[counted], tails=tails)
-                )
+                columns.append(learn_bins(column, name, label, bins, weights[counted], tails=tails))
             else:
                 columns.append(Numeric(name))
         return cls(tuple(columns), table.names is not None, tuple(verdicts))

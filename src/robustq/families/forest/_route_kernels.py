@@ -279,7 +279,7 @@ def settle(
     leaf_starts,
     order,
 ):
-    """Write the rows in the order of the leaves of a tree where they end; `leaf_starts` is 0 before.
+    """Write the rows in the order of the leaves where they end; `leaf_starts` is 0 before.
 
     Where a value is missing, a row goes to the heavier side.
     """
@@ -729,7 +729,20 @@ def reach(
                     at = _write_leaf(
                         *(at, np.int64(nodes[node, CHILD]), len(nodes), leaves, kinds, slots),
                         *(seen, starts, entry_codes, entry_probs, normals, codes, numbers, row),
-                        *(base, base_starts, allowed, node_rows[node], fold, op, arity, p, extra, local, slot, part),
+                        *(
+                            base,
+                            base_starts,
+                            allowed,
+                            node_rows[node],
+                            fold,
+                            op,
+                            arity,
+                            p,
+                            extra,
+                            local,
+                            slot,
+                            part,
+                        ),
                         *(split, rows),
                     )
                     op[at], arity[at], extra[at] = PRODUCT, at - begin, 0

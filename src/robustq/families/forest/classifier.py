@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from robustq.exceptions import InputError
+from robustq.exceptions import InputError, RigidModelWarning, warn_caller
 from robustq.families.base import GenerativeClassifier, encode
 from robustq.families.kinds import Kind, Option, Recipe
 from robustq.families.labels import find_classes, read_labels, read_weights, weigh_classes
@@ -43,7 +43,8 @@ if TYPE_CHECKING:
 __all__ = ["KIND", "RECIPE", "GenerativeForestClassifier", "GenerativeTreeClassifier"]
 
 SMALLEST_SD = 1e-9
-BINS = 62  # of a number, in leaves that are shrunk; with two tails, sets of them are one word
+# Of a number, in leaves that are shrunk; with two tails, sets of bins fit into one word.
+FEWEST_BINS, MOST_BINS, ROWS_OF_A_BIN = 16, 62, 20
 
 
 @dataclass(frozen=True)
@@ -81,8 +82,9 @@ class GenerativeForestClassifier(GenerativeClassifier):
     A tree grows like one of a random forest, and each of its leaves then holds a
     distribution p(c) Π p(f_i); the forest is one joint distribution p(c, f), not a vote.
     Text, truth values and whole numbers of at most 50 different values are categories, and a
-    split sends a subset of them to the left. Other numbers are taken as they are: a split is a
-    threshold, a leaf holds a normal density, truncated to the leaf's cell.
+    split sends a subset of them to the left. Other numbers are cut into bins, which splits and
+    leaves tell apart; with additive leaves they are taken as they are, a split is a threshold,
+    and a leaf holds a normal density, truncated to the leaf's cell.
 
     Parameters
     ----------
@@ -91,13 +93,14 @@ class GenerativeForestClassifier(GenerativeClassifier):
     criterion : {"gini", "entropy"}, default "gini"
         What a split should reduce.
     max_depth : int, None or "auto", default "auto"
-        How deep a tree may grow; None lets it. "auto" is ⌊log₂ rows⌋ − 3, but at least 3: if
-        all leaves were equally deep, they would hold 8 to 16 rows. A leaf has to learn how
-        every feature is distributed, and deeper trees predict worse.
+        How deep a tree may grow; None lets it. "auto" is ⌊log₂ rows⌋ − 1, but at least 3; with
+        additive leaves − 3: such a leaf has to learn how every feature is distributed from its
+        own rows alone, and deeper trees predict worse.
     min_samples_split : int, default 2
         A node of fewer rows is not split.
-    min_samples_leaf : int, default 1
-        No split leaves fewer rows on a side.
+    min_samples_leaf : int or "auto", default "auto"
+        No split leaves fewer rows on a side. "auto" is 3, less below 60 rows; 1 with additive
+        leaves.
     max_features : int, float, "sqrt", "log2" or None, default 1/3
         How many features are tried at a split: so many, a share of them, or all of
         them (None). If none of these improves anything, others are tried.
@@ -105,11 +108,19 @@ class GenerativeForestClassifier(GenerativeClassifier):
         A node with a class of at least this share is not split.
     bootstrap : bool, default True
         Whether each tree learns from a bootstrap sample, drawn class by class.
-    smoothing : float, default 1e-6
-        What is added to the counts of the classes and values in a leaf, of the values its
-        path allows; 0 is maximum likelihood, where many rows have probability 0.
+    leaves : {"shrunk", "additive", "likelihood"}, optional
+        How leaves are estimated; by default "shrunk", or "additive" if there is a `smoothing`.
+        "shrunk" leaves learn from all rows, also those that their tree did not grow on; classes
+        are shrunk to those of the parent, features to their distribution in all rows, and how
+        much is told by the rows that a tree did not grow on. "additive" leaves learn from the
+        bootstrap sample, `smoothing` being added to counts. "likelihood" adds nothing: many rows
+        have probability 0 then.
+    smoothing : float, optional
+        What is added to the counts of the classes and values in an additive leaf, of the values
+        its path allows: 1e-6 if nothing is said; 0 is maximum likelihood.
     min_sd : float, default 0.1
-        The smallest standard deviation of a number in a leaf, as a share of that of its column.
+        The smallest standard deviation of a number in an additive leaf, as a share of that of
+        its column.
     class_weight : dict of label to weight or "balanced", optional
         By what the weights of the rows of a class are multiplied, 1 by default; "balanced" gives
         all classes the same weight. A forest has no prior of its own to be set, as its classes
@@ -131,14 +142,17 @@ class GenerativeForestClassifier(GenerativeClassifier):
         The trees, as flat arrays.
     encoding_ : Encoding
         How the columns are understood.
+    shrinkage_ : Shrinkage
+        Of shrunk leaves: how many rows the distribution of all rows counts for in a leaf
+        (`features`), and the classes of a parent in its children (`classes`).
 
     Notes
     -----
     Missing values when learning: a row without a value for the feature of a split goes to the side
     that got more weight; in a leaf, what is missing is not counted, and a leaf that never saw a
-    value of a feature takes all that its path allows as equally likely (of numbers, the mean and
-    standard deviation of the column). So every leaf sums to one. When predicting, missing
-    features are summed out exactly.
+    value of a feature takes all that its path allows as it is distributed in all rows; if it is
+    additive, as equally likely (of numbers, the mean and standard deviation of the column). So
+    every leaf sums to one. When predicting, missing features are summed out exactly.
 
     There is no `partial_fit`: where a tree splits depends on all rows, so more rows ask for new
     trees.
@@ -217,20 +231,23 @@ class GenerativeForestClassifier(GenerativeClassifier):
         classes, labels = find_classes(read_labels(y, table.rows))
         weights = read_weights(sample_weight, table.rows)
         weights = weigh_classes(self.class_weight, classes, labels, weights)
-        bins = BINS if self._ways.shrunk else None
+        bins = _count_bins(table.rows) if self._ways.shrunk else None
         encoding = self._learn_encoding(table, weights, bins, classes, labels, tails=True)
         rows = encode(encoding, table, self._threads())
         sample = Sample.of(rows, labels, weights, len(classes))
         seeds = np.random.SeedSequence(_seed_of(self.random_state)).spawn(int(self.n_estimators))
-        model = grow_forest(
+        model, shrinkage = grow_forest(
             sample,
             self._features(encoding),
             self._options(table.width, sample),
             seeds,
             self._threads(),
         )
+        if shrinkage is not None:
+            self.shrinkage_ = shrinkage
         self._note_training(table.rows)
         self._set_model(model, encoding, classes)
+        self._warn_if_rigid()
         return self
 
     @classmethod
@@ -240,7 +257,8 @@ class GenerativeForestClassifier(GenerativeClassifier):
         """Return a generative forest with the trees of a fitted scikit-learn forest.
 
         Weights and leaves are estimated on the rows given, which every tree sees all of. Splits
-        that no row passes one way are dropped. A row ends in the same leaf as in scikit-learn.
+        that no row passes one way are dropped. A row ends in the same leaf as in scikit-learn:
+        numbers are split where it split them, so they are not binned, and have normal densities.
 
         Parameters
         ----------
@@ -250,8 +268,8 @@ class GenerativeForestClassifier(GenerativeClassifier):
         y : sequence of labels
         sample_weight : array_like of shape (rows,), optional
         **parameters
-            Of this class: smoothing, min_sd, class_weight, handle_unknown, categorical, numeric,
-            n_jobs.
+            Of this class: leaves, smoothing, min_sd, class_weight, handle_unknown, categorical,
+            numeric, n_jobs.
 
         Returns
         -------
@@ -278,10 +296,15 @@ class GenerativeForestClassifier(GenerativeClassifier):
         )
         classifier._note_training(table.rows)
         classifier._set_model(model, encoding, classes)
+        classifier._warn_if_rigid()
         return classifier
 
     def _draw(self, n: int, rng: np.random.Generator) -> tuple[Rows, Indices]:
         return draw(self.model_, n, rng)
+
+    def _warn_if_rigid(self) -> None:
+        for caution in self.cautions:
+            warn_caller(RigidModelWarning(caution))
 
     # Parameters
 
@@ -414,8 +437,8 @@ class GenerativeTreeClassifier(GenerativeForestClassifier):
 
     Parameters
     ----------
-    criterion, max_depth, min_samples_split, min_samples_leaf, max_features, purity, smoothing, \
-min_sd, class_weight, handle_unknown, categorical, numeric, n_jobs, random_state
+    criterion, max_depth, min_samples_split, min_samples_leaf, max_features, purity, leaves, \
+smoothing, min_sd, class_weight, handle_unknown, categorical, numeric, n_jobs, random_state
         As in `GenerativeForestClassifier`; by default all features are tried at a split.
 
     Examples
@@ -470,6 +493,10 @@ min_sd, class_weight, handle_unknown, categorical, numeric, n_jobs, random_state
             raise InputError(msg)
 
 
+def _count_bins(rows: int) -> int:
+    return min(max(FEWEST_BINS, rows // ROWS_OF_A_BIN), MOST_BINS)
+
+
 def _seed_of(random_state: Any) -> int:
     return int(read_random_state(random_state).randint(2**31))
 
@@ -516,7 +543,8 @@ def _pack(arrays: dict[str, np.ndarray[Any, Any]], encoding: Encoding, classes: 
 def _describe(classifier: Any) -> list[tuple[str, str]]:
     model = classifier.model_
     facts = f"{len(model.nodes):,} nodes, {model.leaves:,} leaves, depth {model.depth}"
-    return [("trees", f"{model.trees:,} with {facts}")]
+    cautions = [("caution", caution) for caution in model.cautions]
+    return [("trees", f"{model.trees:,} with {facts}"), *cautions]
 
 
 KIND = Kind(

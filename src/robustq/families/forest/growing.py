@@ -11,13 +11,13 @@ from robustq.blocks import for_each_block
 from robustq.memory import require_memory
 
 from .model import FEATURE, FIRST, LENGTH, Forest, number_slots, split_kinds
+from .planting import Features, Room, Sample, Shrinkage, Structure, Tree, assemble, plant
 from .shrinking import Grown, choose_shrinkage
-from .planting import Features, Room, Sample, Structure, Tree, assemble, plant
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from robustq.arrays import Bools, Codes, Floats
+    from robustq.arrays import Codes, Floats
     from robustq.tables import Rows
 
 __all__ = ["Options", "grow_forest"]
@@ -52,47 +52,55 @@ def grow_forest(
     options: Options,
     seeds: Sequence[np.random.SeedSequence],
     threads: int | None,
-) -> Forest:
-    """Return a forest with one tree for each seed, the same for any number of threads."""
-    ranks = _rank(sample.rows, features)
-    features = features.with_base(sample)
+) -> tuple[Forest, Shrinkage | None]:
+    """Return a forest with one tree for each seed, and how much its leaves are shrunk.
+
+    It is the same for any number of threads.
+    """
+    ranks, features = _rank(sample.rows, features), features.with_base(sample)
     require_memory(
         8 * sample.classes * int(ranks.sizes.max(initial=1)),
         f"counting {sample.classes:,} classes",
         "is the target a number rather than a class?",
     )
     trees: list[Tree | None] = [None] * len(seeds)
-    tried: dict[int, Grown] = {}
+    kept: dict[int, Grown] = {}
 
-    def grow_again(index: int) -> tuple[Structure, Sample, Bools]:
-        rng = np.random.default_rng(seeds[index])
-        own = sample.resample(rng) if options.bootstrap else sample
-        structure, heavier = _grow(own, ranks, features, options, int(rng.integers(2**62)))
-        out = own.weights == 0.0
-        if features.shrinkage is not None and options.bootstrap:
-            structure, own = _settle(structure, heavier, sample, features), sample
-        return structure, own, out
+    def grow(index: int) -> Grown:
+        return _grow_one(sample, ranks, features, options, seeds[index])
 
-    def try_one(block: slice) -> None:
-        structure, _, out = grow_again(block.start)
-        tried[block.start] = Grown(structure, out)
+    def keep(block: slice) -> None:
+        kept[block.start] = grow(block.start)
 
     if features.shrinkage is not None and options.bootstrap:
         few = max(1, MOST_KEPT // len(sample.labels))
-        for_each_block(try_one, min(few, len(seeds)), 1, threads)
-        found = choose_shrinkage([tried[i] for i in sorted(tried)], sample, features)
+        for_each_block(keep, min(few, len(seeds)), 1, threads)
+        found = choose_shrinkage([kept[i] for i in sorted(kept)], features)
         features = replace(features, shrinkage=found or features.shrinkage)
 
     def work(block: slice) -> None:
-        index = block.start
-        if index in tried:
-            structure, own = tried.pop(index).structure, sample
-        else:
-            structure, own, _ = grow_again(index)
-        trees[index] = plant(structure, own, features, len(seeds))
+        tree = kept.pop(block.start) if block.start in kept else grow(block.start)
+        trees[block.start] = plant(tree.structure, tree.sample, features, len(seeds))
 
     for_each_block(work, len(seeds), 1, threads)
-    return assemble(trees, features)
+    return assemble(trees, features), features.shrinkage
+
+
+def _grow_one(
+    sample: Sample,
+    ranks: Ranks,
+    features: Features,
+    options: Options,
+    seed: np.random.SeedSequence,
+) -> Grown:
+    """Return a tree, with the rows that its leaves learn from."""
+    rng = np.random.default_rng(seed)
+    own = sample.resample(rng) if options.bootstrap else sample
+    structure, heavier = _grow(own, ranks, features, options, int(rng.integers(2**62)))
+    out_of_bag = own.weights == 0.0
+    if features.shrinkage is not None and options.bootstrap:
+        structure, own = _settle(structure, heavier, sample, features), sample
+    return Grown(structure, own, out_of_bag)
 
 
 def _rank(rows: Rows, features: Features) -> Ranks:

@@ -296,6 +296,23 @@ class Forest:
         return _freeze(count_allowed(self))
 
     @cached_property
+    def cautions(self) -> tuple[str, ...]:
+        """What makes its robustness less than it seems, in words."""
+        best = int(self.class_probs[0].argmax())
+        rivals = np.delete(self.class_probs, best, axis=1).max(axis=1, initial=0.0)
+        if self.leaves == self.trees:
+            why = "no tree splits"
+        elif np.all(self.class_probs[:, best] > rivals):
+            why = "all leaves favour the same class"
+        else:
+            return ()
+        caution = (
+            f"{why}, so that no change of the forest's weights flips a prediction: each robustness "
+            'is infinite, or the largest there is; parts="all" perturbs the leaves too'
+        )
+        return (caution,)
+
+    @cached_property
     def _keeper(self) -> Keeper:
         return Keeper()
 

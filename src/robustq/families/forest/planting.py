@@ -334,9 +334,7 @@ def measure_cells(nodes: Codes, lists: Codes, features: Features) -> Cells:
     words = -(-max(1, *features.sizes) // NARROW_SIZE)
     leaves = int(np.count_nonzero(nodes[:, FEATURE] == LEAF))
     numeric = len(features.numeric)
-    cells = Cells(
-        np.empty((leaves, len(kinds) - numeric)), np.empty((leaves, 2 * numeric))
-    )
+    cells = Cells(np.empty((leaves, len(kinds) - numeric)), np.empty((leaves, 2 * numeric)))
     _leaf_kernels.measure_cells(
         nodes,
         nodes.view(np.uint64),

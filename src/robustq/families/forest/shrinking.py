@@ -12,7 +12,7 @@ from .planting import BASE_COUNT, Shrinkage, measure_cells
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from robustq.arrays import Bools, Floats
+    from robustq.arrays import Bools, Codes, Floats, Indices
 
     from .planting import Features, Sample, Structure
 
@@ -26,17 +26,19 @@ MOST_TOTALS = 1 << 22
 
 
 class Grown(NamedTuple):
-    """A tree with all rows, and those that it did not grow on."""
+    """A tree, the rows that its leaves learn from, and those that it did not grow on."""
 
     structure: Structure
+    sample: Sample
     out_of_bag: Bools
 
 
-def choose_shrinkage(grown: Sequence[Grown], sample: Sample, features: Features) -> Shrinkage | None:
+def choose_shrinkage(grown: Sequence[Grown], features: Features) -> Shrinkage | None:
     """Return the strengths with the least log loss of out-of-bag rows, None where there are none.
 
     Leaves learn from all rows; a row is taken out of those that judge it.
     """
+    sample = grown[0].sample
     sizes = len(STRENGTHS), len(CLASS_STRENGTHS), sample.classes
     rows = len(sample.labels)
     count = min(rows, MOST_TRIED, max(1, MOST_TOTALS // int(np.prod(sizes))))
@@ -49,8 +51,9 @@ def choose_shrinkage(grown: Sequence[Grown], sample: Sample, features: Features)
     judged = totals.sum(axis=(1, 2, 3)) > 0.0
     if not judged.any():
         return None
-    own = totals[np.arange(count), :, :, sample.labels[tried]] / totals.sum(axis=3)
-    return _pick(-np.log(own[judged]), sample.weights[tried[judged]])
+    tried, totals = tried[judged], totals[judged]
+    own = totals[np.arange(len(tried)), :, :, sample.labels[tried]] / totals.sum(axis=3)
+    return _pick(-np.log(own), sample.weights[tried])
 
 
 def _pick(loss: Floats, weights: Floats) -> Shrinkage:
@@ -69,7 +72,7 @@ def _pick(loss: Floats, weights: Floats) -> Shrinkage:
 
 def _rate(
     structure: Structure,
-    places: np.ndarray[tuple[int], np.dtype[np.int32]],
+    places: Codes,
     sample: Sample,
     features: Features,
     tops: Floats,
@@ -77,14 +80,15 @@ def _rate(
 ) -> None:
     from . import _shrinking_kernels  # noqa: PLC0415 (numba is imported when it is needed)
 
-    nodes, order, leaf_starts = structure.nodes, structure.order, structure.leaf_starts
+    nodes, leaf_starts = structure.nodes, structure.leaf_starts
     parents = find_parents(nodes)
     leaf_nodes = np.empty(len(leaf_starts) - 1, dtype=np.int64)
     at = np.flatnonzero(nodes[:, FEATURE] == LEAF)
     leaf_nodes[nodes[at, CHILD]] = at
     _shrinking_kernels.rate(
         *(np.ascontiguousarray(sample.rows.codes), sample.labels, sample.weights, places),
-        *(split_kinds(features.sizes, features.numeric), order, leaf_starts, leaf_nodes, parents),
+        *(split_kinds(features.sizes, features.numeric), structure.order, leaf_starts),
+        *(leaf_nodes, parents),
         *(_count_classes(structure, leaf_nodes, parents, sample),),
         *(measure_cells(nodes, structure.lists, features).masses, features.base),
         *(start_bases(features.sizes, features.numeric), np.array(STRENGTHS) * sample.unit),
@@ -96,8 +100,8 @@ def _rate(
 
 def _count_classes(
     structure: Structure,
-    leaf_nodes: np.ndarray[tuple[int], np.dtype[np.int64]],
-    parents: np.ndarray[tuple[int], np.dtype[np.int32]],
+    leaf_nodes: Indices,
+    parents: Codes,
     sample: Sample,
 ) -> Floats:
     """Return the weight of each class at each node."""
