@@ -28,7 +28,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OrdinalEncoder
 
 import robustq
-from robustq import GenerativeForestClassifier, indicators
+from robustq import GenerativeForestClassifier
 from robustq.rejection import auc
 
 if TYPE_CHECKING:
@@ -148,13 +148,9 @@ def _rank(p: Floats, y: Indices) -> float:
 def _score(
     model: Any, X: pd.DataFrame, p: Floats, trust: Sequence[str]
 ) -> Iterator[tuple[str, Any]]:
-    if isinstance(model, GenerativeForestClassifier):
-        for name in trust:
-            if name in {"margin", "entropy"}:
-                yield name, indicators.compute(model, X, name)
-            else:
-                yield name, model.robustness(X, name)
-        return
+    for name in trust:
+        if name not in {"margin", "entropy"} and isinstance(model, GenerativeForestClassifier):
+            yield name, model.robustness(X, name)
     if "margin" in trust:
         top = np.sort(p, axis=1)
         yield "margin", top[:, -1] - top[:, -2]

@@ -225,11 +225,15 @@ def learn_bins(
 
 def _add_tails(edges: Floats, numbers: Floats) -> Floats:
     low, high = numbers.min(), numbers.max()
-    margin = high / 2 - low / 2
-    largest = np.finfo(np.float64).max
+    if low == high:
+        # Of one value, there is nothing to tell apart.
+        return edges
+    largest, margin = np.finfo(np.float64).max, high / 2 - low / 2
+    with np.errstate(over="ignore"):
+        first, last = low - margin, high + margin
     # A bin ends at its edge, inclusive; all that was seen lies between the tails.
-    first = min(max(low - margin, -largest), np.nextafter(low, -np.inf))
-    return np.unique(np.clip([first, *edges, min(high + margin, largest)], -largest, largest))
+    first = min(max(first, -largest), np.nextafter(low, -np.inf))
+    return np.unique(np.clip([first, *edges, last], -largest, largest))
 
 
 def as_numbers(column: Column, label: str) -> Floats:
