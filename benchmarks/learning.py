@@ -42,10 +42,23 @@ MOST_ROWS = 5_000  # to learn from; and to be tested on
 TEST_SHARE = 1 / 3
 FEWEST = 6  # rows of a class: it has to be on both sides
 SMALLEST = 1e-15  # probability, as for scikit-learn's log loss
-ADULT = (
-    "age workclass fnlwgt education education-num marital-status occupation relationship race sex "
-    "capital-gain capital-loss hours-per-week native-country income"
-).split()
+ADULT = [
+    "age",
+    "workclass",
+    "fnlwgt",
+    "education",
+    "education-num",
+    "marital-status",
+    "occupation",
+    "relationship",
+    "race",
+    "sex",
+    "capital-gain",
+    "capital-loss",
+    "hours-per-week",
+    "native-country",
+    "income",
+]
 
 PROBABILITIES = ("AUC", "log loss", "log loss > 1%", "Brier", "accuracy")
 TRUST = ("epsilon", "tv", "tv_all", "margin", "entropy")

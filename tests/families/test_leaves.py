@@ -1,6 +1,7 @@
 """Leaves that are shrunk: to the classes of their parents, and to how features are distributed."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -20,7 +21,9 @@ from robustq.core import engine
 from robustq.core.neighbourhoods import read_all
 from robustq.families.forest import shrinking
 from robustq.families.forest.cells import allowed_values
+from robustq.families.forest.classifier import KIND
 from robustq.families.forest.model import FEATURE, LEAF
+from robustq.families.forest.planting import plant
 
 MANY = 80  # categories: more than fit into one word
 
@@ -173,10 +176,8 @@ def test_a_smoothing_means_additive_leaves():
         forest(leaves="many").fit(frame, y)
 
 
-def test_a_file_without_a_base_is_one_of_additive_leaves(tmp_path):
+def test_a_file_without_a_base_is_one_of_additive_leaves():
     """Files of earlier versions have none."""
-    from robustq.families.forest.classifier import KIND
-
     frame, y = mixed()
     model = forest(smoothing=0.5).fit(frame, y)
     arrays = {name: a for name, a in KIND.unpack(model.model_).items() if name != "base"}
@@ -295,10 +296,6 @@ def test_the_loss_is_that_of_leaves_without_the_row(monkeypatch):
 
 
 def _without(sample, structure, features, row, leaf):
-    from dataclasses import replace
-
-    from robustq.families.forest.planting import plant
-
     weights = sample.weights.copy()
     weights[row] = 0.0
     # The unit is that of all rows.

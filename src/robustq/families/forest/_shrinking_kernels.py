@@ -41,7 +41,7 @@ def _share_classes(path, length, counts, label, weight, strength, added, p):
 @kernel(
     types.void(
         *(code_matrix, code_vector, float_vector, code_vector, code_vector),
-        *(code_vector, int_vector, int_vector, code_vector, float_matrix, float_matrix),
+        *(code_vector, int_vector, int_vector, code_vector, float_matrix_out, float_matrix),
         *(float_vector, int_vector, float_vector, float_vector, types.float64),
         *(float_vector_out, int_vector_out, float_vector_out, float_matrix_out, float_matrix_out),
         types.Array(types.float64, 4, "C"),
@@ -77,24 +77,33 @@ def rate(
     ----------
     places : (rows,)
         Where the totals of a row stand; negative for rows that are not asked for.
-    counts : (nodes, classes), the weight of the rows
+    counts : (nodes, classes), 0; written: the weight of the rows
     masses : (leaves, categorical features), see `Cells`
     hist, path, p, logs : room; hist is 0
     tops : (places, strengths)
         The logarithm of what the totals are multiples of; −∞ before.
     totals : (places, strengths, class strengths, classes), added to
     """
+    for leaf in range(len(leaf_starts) - 1):
+        for i in range(leaf_starts[leaf], leaf_starts[leaf + 1]):
+            counts[leaf_nodes[leaf], labels[order[i]]] += weights[order[i]]
+    for node in range(len(parents) - 1, 0, -1):
+        for c in range(counts.shape[1]):
+            counts[parents[node], c] += counts[node, c]
     whole = 0.0
     for c in range(counts.shape[1]):
         whole += counts[0, c]
     for leaf in range(len(leaf_starts) - 1):
         start, stop = leaf_starts[leaf], leaf_starts[leaf + 1]
-        rows = 0.0
+        rows, asked = 0.0, False
         for i in range(start, stop):
             rows += weights[order[i]]
             if places[order[i]] >= 0:
+                asked = True
                 for s in range(len(strengths)):
                     logs[places[order[i]], s] = 0.0
+        if not asked:
+            continue
         slot = 0
         for feature in range(len(kinds)):
             if kinds[feature] == NUMERIC:

@@ -12,7 +12,7 @@ from .planting import BASE_COUNT, Shrinkage, measure_cells
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from robustq.arrays import Bools, Codes, Floats, Indices
+    from robustq.arrays import Bools, Codes, Floats
 
     from .planting import Features, Sample, Structure
 
@@ -21,7 +21,7 @@ __all__ = ["Grown", "choose_shrinkage"]
 STRENGTHS = (5.0, 20.0, 50.0, 200.0, 1000.0)
 CLASS_STRENGTHS = (0.25, 0.5, 1.0, 2.0, 4.0)
 SURE = 2.0  # standard errors
-MOST_TRIED = 2_000  # rows
+MOST_TRIED = 700  # rows
 MOST_TOTALS = 1 << 22
 
 
@@ -89,26 +89,10 @@ def _rate(
         *(np.ascontiguousarray(sample.rows.codes), sample.labels, sample.weights, places),
         *(split_kinds(features.sizes, features.numeric), structure.order, leaf_starts),
         *(leaf_nodes, parents),
-        *(_count_classes(structure, leaf_nodes, parents, sample),),
+        *(np.zeros((len(nodes), sample.classes)),),
         *(measure_cells(nodes, structure.lists, features).masses, features.base),
         *(start_bases(features.sizes, features.numeric), np.array(STRENGTHS) * sample.unit),
         *(np.array(CLASS_STRENGTHS) * sample.unit, BASE_COUNT * sample.unit),
         *(np.zeros(max(1, *features.sizes)), np.empty(measure_depth(parents) + 1, dtype=np.int64)),
         *(np.empty(sample.classes), np.empty_like(tops), tops, totals),
     )
-
-
-def _count_classes(
-    structure: Structure,
-    leaf_nodes: Indices,
-    parents: Codes,
-    sample: Sample,
-) -> Floats:
-    """Return the weight of each class at each node."""
-    order, leaf_starts = structure.order, structure.leaf_starts
-    owner = np.repeat(leaf_nodes, np.diff(leaf_starts))
-    counts = np.zeros((len(parents), sample.classes))
-    np.add.at(counts, (owner, sample.labels[order]), sample.weights[order])
-    for node in range(len(parents) - 1, 0, -1):
-        counts[parents[node]] += counts[node]
-    return counts
