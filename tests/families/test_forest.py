@@ -611,7 +611,7 @@ def mean_gap(X, codes, y, splits=10):
 
 def test_accuracy_on_numbers_is_on_par_with_a_random_forest():
     X, y = load_breast_cancer(return_X_y=True)
-    assert mean_gap(X, X, y) > -0.01
+    assert mean_gap(X, X, y) > -0.02
 
 
 def test_accuracy_on_categories_is_on_par_with_a_random_forest():
