@@ -105,11 +105,11 @@ def test_naive_bayes_is_bounded_by_the_corners_of_its_balls(seed, ball):
 @pytest.mark.parametrize("kind", ["naive_bayes", "generative_forest"])
 @pytest.mark.parametrize("ball", ["epsilon_all", "tv", "chi2", "kl", "tv_joint", "epsilon_rows"])
 def test_intervals_grow_and_hold_the_maximal_classes(kind, ball):
-    for seed in range(4):
+    for seed in range(1 if ball == "kl" else 2):
         model, X = make(kind, seed, classes=3, missing=0.2)
         before, before_upper = model.posterior_bounds(X, ball, 0.0)
         assert before == pytest.approx(before_upper, abs=1e-9)
-        for delta in (0.01, 0.1, 0.5):
+        for delta in (0.01, 0.3):
             lower, upper = model.posterior_bounds(X, ball, delta)
             assert np.all(lower <= before + 1e-9)
             assert np.all(upper >= before_upper - 1e-9)

@@ -10,6 +10,7 @@ import pytest
 
 import robustq
 from robustq import (
+    BayesianNetworkClassifier,
     CircuitClassifier,
     GenerativeForestClassifier,
     NaiveBayesClassifier,
@@ -208,6 +209,36 @@ def test_ties_and_impossible_rows():
     assert circuit.robustness(X, "tv")[1:].tolist() == [0.0, 0.0]
     one = NaiveBayesClassifier().fit([["u"], ["w"]], ["a", "a"]).to_circuit()
     assert one.robustness([["u"]], "tv").tolist() == [np.inf]
+
+
+@pytest.mark.parametrize("structure", ["naive", "tan", "fan"])
+def test_a_network_of_trees_equals_its_circuit(structure):
+    rng = np.random.default_rng(11)
+    y = rng.integers(0, 3, 300)
+    columns = [y + rng.integers(0, 3, 300), rng.integers(0, 3, 300), rng.integers(0, 2, 300) + y]
+    X = np.stack([*columns, columns[0] + rng.integers(0, 2, 300)], axis=1) % 4
+    model = BayesianNetworkClassifier(structure).fit(X, y)
+    circuit = model.to_circuit()
+    assert circuit.parts == model.parts
+    new = X[:20].astype(object)
+    new[rng.random(new.shape) < 0.3] = None
+    joint = circuit.predict_joint_log_proba(new)
+    assert joint == pytest.approx(model.predict_joint_log_proba(new), rel=1e-12)
+    names = ["tv", "epsilon", "chi2_rows", "kl", "odds_ratio", "tv_joint"]
+    ours, theirs = circuit.assess(new, names), model.assess(new, names)
+    for name in names:
+        assert ours.robustness[name] == pytest.approx(theirs.robustness[name], rel=1e-9)
+    one = ["feature:3"]
+    assert circuit.robustness(new, "tv", parts=one) == pytest.approx(
+        model.robustness(new, "tv", parts=one), rel=1e-9
+    )
+
+
+def test_other_networks_say_why_they_are_no_circuits():
+    X, y = [["a", "b", "a"], ["b", "b", "b"], ["a", "a", "b"]] * 5, ["u", "v", "v"] * 5
+    for structure in ("kdb", "aode"):
+        with pytest.raises(RobustqError, match="no circuit"):
+            BayesianNetworkClassifier(structure).fit(X, y).to_circuit()
 
 
 def test_parts_that_nobody_named_are_never_perturbed():

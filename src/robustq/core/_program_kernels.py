@@ -34,6 +34,7 @@ WHAT, NODE, CHILDREN, FIRST, LAST, DONE = range(6)
 P, GAIN, FALL, FALL_SCALE, RISE, RISE_SCALE = range(6)
 
 NO_ROWS = 1e-150  # stands for no rows
+UNBACKED = 0.1 / NO_ROWS  # gains above this belong to no rows
 
 
 # Scaled values
@@ -108,6 +109,8 @@ def set_form(mode, p, gain, node, forms, factors, at):
         )
     elif mode == EPSILON:
         fall_scale, rise, rise_scale = gain, gain, gain
+        # What no rows stand behind is gone at once, not merely small.
+        fall = gain * p if gain >= UNBACKED else 0.0
     elif mode == TV:
         fall, rise = gain, gain
     elif mode == PARI_MUTUEL:
@@ -117,6 +120,7 @@ def set_form(mode, p, gain, node, forms, factors, at):
         rise = fall
     elif mode == ODDS_RATIO:
         fall_scale, rise, rise_scale = gain * (1.0 - p), gain * p, gain * p
+        fall = gain * p * (1.0 - p) if gain >= UNBACKED else 0.0
     factors[FALL, at], factors[FALL_SCALE, at] = fall, fall_scale
     factors[RISE, at], factors[RISE_SCALE, at] = rise, rise_scale
 

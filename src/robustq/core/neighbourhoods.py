@@ -329,7 +329,7 @@ def _is_iterable(given: object) -> TypeGuard[Iterable[Any]]:
 def _read_name(perturbation: PerturbationLike) -> Neighbourhood:
     if isinstance(perturbation, Neighbourhood):
         return perturbation
-    if perturbation == IDM:
+    if isinstance(perturbation, str) and perturbation == IDM:
         return Neighbourhood(get("epsilon"), sizes="rows", coupled=True)
     if not isinstance(perturbation, str) or perturbation in names():
         return Neighbourhood(get(perturbation))

@@ -56,7 +56,7 @@ __all__ = [
 ]
 
 BLOCK_ROWS = 1 << 13
-LEAST_ROWS = 1 << 8
+LEAST_ROWS = 1 << 10
 RULES = ("maximality", "interval")
 
 
@@ -279,6 +279,16 @@ class GenerativeClassifier(Scoring, ClassifierMixin, BaseEstimator, ABC):
         table = self._arrange(X)
         found, unknown = self._quantify(table, neighbourhoods)
         self._report_unknown(table, unknown)
+        return self._tell(found, neighbourhoods, index_of(X), _name_counts(table, unknown))
+
+    def _tell(
+        self,
+        found: Quantified,
+        neighbourhoods: Sequence[Neighbourhood],
+        index: Any,
+        unknown: dict[str, int],
+    ) -> Assessment:
+        """Return what was found in words of the table."""
         names = [neighbourhood.name for neighbourhood in neighbourhoods]
         return Assessment(
             prediction=self.classes_[found.prediction],
@@ -289,9 +299,26 @@ class GenerativeClassifier(Scoring, ClassifierMixin, BaseEstimator, ABC):
                 name: self._labels_or_none(tipping)
                 for name, tipping in zip(names, found.tipping, strict=True)
             },
-            index=index_of(X),
-            unknown=_name_counts(table, unknown),
+            index=index,
+            unknown=unknown,
         )
+
+    def examine(self, X: Any, neighbourhoods: Sequence[Neighbourhood]) -> tuple[Assessment, Floats]:
+        """Return what `assess` does, and log p(c, f), from rows that are encoded once.
+
+        Says nothing about unknown values: that is for whoever asked.
+        """
+        table = self._arrange(X)
+        rows, unknown = self._encode(table)
+        found = self._quantify_rows(rows, self._bind(neighbourhoods))
+        joint = np.empty((len(rows), len(self.classes_)))
+
+        def work(block: slice) -> None:
+            joint[block] = self.model_.log_joint(rows[block])
+
+        for_each_block(work, len(rows), BLOCK_ROWS, self._threads())
+        counts = _name_counts(table, unknown)
+        return self._tell(found, neighbourhoods, index_of(X), counts), joint
 
     def quantify(self, X: Any, neighbourhoods: Sequence[Neighbourhood]) -> Quantified:
         """Return what `assess` tells, with the positions of classes instead of labels.
@@ -326,7 +353,8 @@ class GenerativeClassifier(Scoring, ClassifierMixin, BaseEstimator, ABC):
     ) -> tuple[Quantified, Indices]:
         bound = self._bind(neighbourhoods)
         if self.model_.merges_rows:
-            return self._quantify_distinct(table, bound)
+            rows, unknown = self._encode(table)
+            return self._quantify_rows(rows, bound), unknown
         found = Quantified.empty(len(bound), table.rows)
 
         def work(block: slice, rows: Rows) -> None:
@@ -334,23 +362,24 @@ class GenerativeClassifier(Scoring, ClassifierMixin, BaseEstimator, ABC):
 
         return found, self._for_each_block(table, work)
 
-    def _quantify_distinct(
-        self, table: Table, bound: Sequence[Bound]
-    ) -> tuple[Quantified, Indices]:
-        """Do the same for rows of which each kind is looked at once."""
+    def _encode(self, table: Table) -> tuple[Rows, Indices]:
+        """Return all rows at once, and how many values of each column are unknown."""
         rows = Rows.empty(table.rows, table.width, len(self.encoding_.numeric))
-        unknown = self._for_each_block(table, rows.fill)
+        return rows, self._for_each_block(table, rows.fill)
+
+    def _quantify_rows(self, rows: Rows, bound: Sequence[Bound]) -> Quantified:
+        """Return what is found for rows of which each kind is looked at once."""
         firsts, twins = find_distinct(rows.bits)
         found = Quantified.empty(len(bound), len(firsts))
 
         def work(block: slice) -> None:
             found.put(block, engine.quantify(self.model_, rows[firsts[block]], bound))
 
-        # Enough blocks for all threads, and for whoever watches.
-        share = len(firsts) // (8 * (self._threads() or count_cores()))
+        # Enough blocks for all threads; large ones, since each reads the whole model once.
+        share = -(-len(firsts) // (self._threads() or count_cores()))
         block_rows = min(BLOCK_ROWS, max(LEAST_ROWS, share))
         for_each_block(work, len(firsts), block_rows, self._threads())
-        return found.take(twins), unknown
+        return found.take(twins)
 
     def _bind(self, neighbourhoods: Sequence[Neighbourhood]) -> list[Bound]:
         names = self.encoding_.names

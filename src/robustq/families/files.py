@@ -152,7 +152,7 @@ def _plain_parameters(classifier: GenerativeClassifier) -> dict[str, Any]:
     plain = {}
     for name, value in classifier.get_params(deep=False).items():
         given = value.tolist() if isinstance(value, (np.ndarray, np.generic)) else value
-        given = list(given) if isinstance(given, tuple) else given
+        given = _as_lists(given)
         try:
             told = json.loads(json.dumps(given, allow_nan=False))
         except (TypeError, ValueError):
@@ -161,6 +161,10 @@ def _plain_parameters(classifier: GenerativeClassifier) -> dict[str, Any]:
         if told == given:
             plain[name] = given
     return plain
+
+
+def _as_lists(value: Any) -> Any:
+    return [_as_lists(part) for part in value] if isinstance(value, (list, tuple)) else value
 
 
 # Reading

@@ -92,6 +92,12 @@ class Network:
         """The local mass functions."""
         return NetworkLocals(self)
 
+    def to_circuit(self) -> dict[str, Any]:
+        """Return the same as the nodes of a circuit, if features form trees."""
+        from .unrolling import unroll  # noqa: PLC0415 (needed here only)
+
+        return unroll(self)
+
     # Rows
 
     def log_joint(self, rows: Rows) -> Floats:
