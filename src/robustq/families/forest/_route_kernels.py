@@ -261,8 +261,8 @@ def route(plain, nodes, sets, thresholds, lists, kinds, slots, roots, codes, num
 
 @kernel(
     types.void(
-        *(*routes[:-1], code_vector, code_matrix, float_matrix, code_vector_out),
-        *(int_vector_out, code_vector_out),
+        *(*routes[:-1], code_vector, code_matrix, float_matrix, code_vector, int_vector),
+        *(code_vector_out, int_vector_out, code_vector_out),
     )
 )
 def settle(
@@ -275,15 +275,23 @@ def settle(
     heavier,
     codes,
     numbers,
+    some_order,
+    some_starts,
     ends,
     leaf_starts,
     order,
 ):
-    """Write the rows in the order of the leaves where they end; `leaf_starts` is 0 before.
+    """Write all rows in the order of the leaves where they end, some being in order already.
 
-    Where a value is missing, a row goes to the heavier side.
+    Where a value is missing, a row goes to the heavier side. `ends` is −1 before, `leaf_starts` 0.
     """
+    for leaf in range(len(some_starts) - 1):
+        for i in range(some_starts[leaf], some_starts[leaf + 1]):
+            ends[some_order[i]] = leaf
+        leaf_starts[leaf + 1] = some_starts[leaf + 1] - some_starts[leaf]
     for row in range(len(codes)):
+        if ends[row] >= 0:
+            continue
         node = np.int64(0)
         feature = nodes[node, FEATURE]
         while feature != LEAF:
@@ -343,7 +351,7 @@ def weigh(
                     *(seen, starts, entry_probs, leaf, codes.shape[1]),
                     *(every, codes.shape[1], codes, row),
                 )
-            # Products of probabilities only fall: one that is not tiny has never been.
+            # Factors above 1 make up for 2^STEP at most: what is not tiny has not underflowed.
             if part < LOWEST:
                 part, steps = _weigh(
                     *(1.0, np.int64(0), kinds, slots, seen, starts, entry_codes, entry_probs),

@@ -179,7 +179,8 @@ def _settle(structure: Structure, heavier: Codes, sample: Sample, features: Feat
         *(nodes, nodes.view(np.uint64), nodes.view(np.float64), structure.lists),
         *(kinds, number_slots(kinds), heavier),
         *(np.ascontiguousarray(rows.codes), np.ascontiguousarray(rows.numbers)),
-        *(np.empty(len(rows), dtype=np.int32), leaf_starts, order),
+        *(structure.order, structure.leaf_starts),
+        *(np.full(len(rows), -1, dtype=np.int32), leaf_starts, order),
     )
     return Structure(nodes, structure.lists, order, leaf_starts)
 
