@@ -1,5 +1,6 @@
 """Leaves that are shrunk: to the classes of their parents, and to how features are distributed."""
 
+import copy
 import itertools
 from dataclasses import replace
 
@@ -274,18 +275,19 @@ def test_the_loss_is_that_of_leaves_without_the_row(monkeypatch):
     frame, y = mixed(rows=60, gaps=0.1)
     kept = []
 
-    def keep(grown, features):
-        kept.append((grown, features))
+    def keep(grown, sample, features):
+        # What is counted is replaced by probabilities later.
+        kept.append((copy.deepcopy(grown), sample, features))
 
     monkeypatch.setattr("robustq.families.forest.growing.choose_shrinkage", keep)
     forest(n_estimators=1).fit(frame, y)
-    (((tree,), features),) = kept
-    sample, structure = tree.sample, tree.structure
+    (((tree,), sample, features),) = kept
+    structure = tree.structure
     out = np.flatnonzero(tree.out_of_bag)
     places = np.full(len(sample.labels), -1, dtype=np.int32)
     places[out] = np.arange(len(out))
     totals, tops = np.zeros((len(out), 1, 1, 2)), np.full((len(out), 1), -np.inf)
-    shrinking._rate(structure, places, sample, features, tops, totals)
+    shrinking._rate(tree, places, sample, features, tops, totals)
     leaf_of = np.repeat(np.arange(len(structure.leaf_starts) - 1), np.diff(structure.leaf_starts))
     leaf_of = leaf_of[np.argsort(structure.order)]
     for place, row in enumerate(out):

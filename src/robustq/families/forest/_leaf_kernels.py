@@ -25,8 +25,9 @@ from ._growing_kernels import ITEMS, KEYS, sort_items
 from .model import CHILD, FEATURE, FIRST, HIGHEST, LEAF, LENGTH, NARROW, NUMERIC, WIDE
 
 __all__ = [
-    "count_entries",
-    "fill_leaves",
+    "count_values",
+    "estimate",
+    "find_entries",
     "measure_cells",
     "measure_heights",
     "share",
@@ -55,15 +56,20 @@ def share(nodes, leaf_rows, rows, weights):
 
 
 @inner
+def _lowest(word):
+    """Return the position of the lowest bit of a word."""
+    return np.int64(count_bits((word & (~word + np.uint64(1))) - np.uint64(1)))
+
+
+@inner
 def _add_base(word, base, first):
     """Return the base of the values in a word, or how many they are."""
     if not len(base):
         return np.float64(count_bits(word))
     total = 0.0
     while word:
-        lowest = word & (~word + np.uint64(1))
-        total += base[first + np.int64(count_bits(lowest - np.uint64(1)))]
-        word ^= lowest
+        total += base[first + _lowest(word)]
+        word &= word - np.uint64(1)
     return total
 
 
@@ -191,8 +197,8 @@ def measure_cells(
         *(word_vector_out, int_vector_out),
     )
 )
-def count_entries(codes, kinds, order, leaf_starts, last, seen, starts):
-    """Write where the probabilities of each leaf and categorical feature begin, and what it saw.
+def find_entries(codes, kinds, order, leaf_starts, last, seen, starts):
+    """Write where the entries of each leaf and categorical feature begin, and what it saw.
 
     Return how many codes have to be listed. `last` is room, one −1 for each value.
     """
@@ -202,17 +208,21 @@ def count_entries(codes, kinds, order, leaf_starts, last, seen, starts):
             if kinds[feature] == NUMERIC:
                 continue
             starts[cell] = entries
-            narrow = kinds[feature] == NARROW
-            seen[cell] = np.uint64(0) if narrow else np.uint64(listed)
             entries += 1
-            for i in range(leaf_starts[leaf], leaf_starts[leaf + 1]):
-                code = codes[order[i], feature]
-                if code >= 0 and last[code] != cell:
-                    last[code] = cell
-                    entries += 1
-                    if narrow:
-                        seen[cell] |= np.uint64(1) << np.uint64(code)
-                    else:
+            if kinds[feature] == NARROW:
+                word = np.uint64(0)
+                for i in range(leaf_starts[leaf], leaf_starts[leaf + 1]):
+                    code = codes[order[i], feature]
+                    word |= np.uint64(code >= 0) << np.uint64(max(code, 0))
+                seen[cell] = word
+                entries += np.int64(count_bits(word))
+            else:
+                seen[cell] = np.uint64(listed)
+                for i in range(leaf_starts[leaf], leaf_starts[leaf + 1]):
+                    code = codes[order[i], feature]
+                    if code >= 0 and last[code] != cell:
+                        last[code] = cell
+                        entries += 1
                         listed += 1
             cell += 1
     starts[cell] = entries
@@ -222,13 +232,12 @@ def count_entries(codes, kinds, order, leaf_starts, last, seen, starts):
 @kernel(
     types.void(
         *(code_matrix, float_matrix, code_vector, float_vector, code_vector, code_vector),
-        *(int_vector, float_matrix, float_matrix, float_matrix, types.float64),
-        *(types.boolean, float_vector, int_vector),
+        *(int_vector, float_matrix, float_matrix),
         *(word_vector, int_vector, code_matrix_out, float_matrix_out, float_vector_out),
         *(float_matrix_out, code_vector_out, float_vector_out, float_matrix_out),
     )
 )
-def fill_leaves(
+def count_values(
     codes,
     numbers,
     labels,
@@ -236,75 +245,59 @@ def fill_leaves(
     kinds,
     order,
     leaf_starts,
-    masses,
     bounds,
     columns,
-    smoothing,
-    shrink,
-    base,
-    base_starts,
     seen,
     starts,
     room_codes,
     room_reals,
     hist,
-    class_probs,
+    class_counts,
     entry_codes,
-    entry_probs,
+    entry_counts,
     normals,
 ):
-    """Write the distributions of the leaves.
+    """Write the weight of the classes and values in each leaf, and describe its numbers.
 
     Parameters
     ----------
     columns : (3, numeric features)
         Mean and standard deviation of each column, for leaves that know nothing, and the
         smallest standard deviation allowed.
-    smoothing, shrink
-        What is added to the count of a value, times its base; or, of a leaf that is shrunk, to
-        that of all values of its cell together. The classes of such a leaf are only counted.
-    seen, starts : from `count_entries`
+    seen, starts : from `find_entries`
     room_codes, room_reals, hist : as in `grow`; hist is a vector of zeros
+    class_counts : (leaves, classes), 0; written
+    entry_counts : written: of all values of a cell together, and then of each
     """
-    classes, width = class_probs.shape[1], numbers.shape[1]
-    cell = 0
+    width, cell = numbers.shape[1], 0
     for leaf in range(len(leaf_starts) - 1):
         start, stop = leaf_starts[leaf], leaf_starts[leaf + 1]
-        total = 0.0
-        for c in range(classes):
-            class_probs[leaf, c] = 0.0 if shrink else smoothing
         for i in range(start, stop):
-            class_probs[leaf, labels[order[i]]] += weights[order[i]]
-            total += weights[order[i]]
-        for c in range(0 if shrink else classes):
-            class_probs[leaf, c] /= total + smoothing * classes
+            class_counts[leaf, labels[order[i]]] += weights[order[i]]
         for feature in range(len(kinds)):
             if kinds[feature] == NUMERIC:
                 continue
-            values, total = 0, 0.0
+            at, values, total = starts[cell] + 1, starts[cell + 1] - starts[cell] - 1, 0.0
+            found = 0
             for i in range(start, stop):
                 code = codes[order[i], feature]
                 if code >= 0:
-                    if hist[code] == 0.0:
-                        room_codes[ITEMS, values], room_reals[KEYS, values] = code, code
-                        values += 1
+                    if kinds[feature] == WIDE and hist[code] == 0.0:
+                        room_codes[ITEMS, found], room_reals[KEYS, found] = code, code
+                        found += 1
                     hist[code] += weights[order[i]]
                     total += weights[order[i]]
-            sort_items(room_reals, room_codes, values)
-            own = cell % masses.shape[1]
-            room = masses[leaf, own]
-            added = smoothing / room if shrink and room > 0.0 else smoothing
-            whole = total + added * room
-            # Where nothing is known, all values of the cell are as likely as their base.
-            at = starts[cell]
-            entry_probs[at] = added / whole if whole > 0.0 else (1.0 / room if room > 0.0 else 1.0)
+            sort_items(room_reals, room_codes, found)
+            entry_counts[at - 1], word = total, seen[cell]
             for k in range(values):
-                code = room_codes[ITEMS, k]
-                share = hist[code] / base[base_starts[own] + code] if len(base) else hist[code]
-                entry_probs[at + k + 1] = (share + added) / whole
-                hist[code] = 0.0
                 if kinds[feature] == WIDE:
+                    code = np.int64(room_codes[ITEMS, k])
                     entry_codes[np.int64(seen[cell]) + k] = code
+                else:
+                    code = _lowest(word)
+                    word &= word - np.uint64(1)
+                entry_counts[at + k] = hist[code]
+                hist[code] = 0.0
             cell += 1
         for slot in range(width):
             total, mean, square = 0.0, 0.0, 0.0
@@ -322,6 +315,41 @@ def fill_leaves(
             normals[at, 0] = min(max(mean, low), high)
             normals[at, 1] = max(spread, columns[2, slot], 1.0 / HIGHEST)
             normals[at, 2], normals[at, 3] = low, high
+
+
+@kernel(
+    types.void(
+        *(code_vector, float_matrix, types.float64, types.boolean, float_vector, int_vector),
+        *(word_vector, int_vector, code_vector, float_vector_out),
+    )
+)
+def estimate(kinds, masses, smoothing, shrink, base, base_starts, seen, starts, entry_codes, entries):
+    """Replace the counts of values by probabilities, over their base.
+
+    `smoothing` is added to the count of a value, times its base; or, if leaves are shrunk, to that
+    of all values of a cell together.
+    """
+    cell = 0
+    for leaf in range(len(masses)):
+        slot = 0
+        for feature in range(len(kinds)):
+            if kinds[feature] == NUMERIC:
+                continue
+            room, at, word = masses[leaf, slot], starts[cell], seen[cell]
+            added = smoothing / room if shrink and room > 0.0 else smoothing
+            whole = entries[at] + added * room
+            # Where nothing is known, all values of the cell are as likely as their base.
+            entries[at] = added / whole if whole > 0.0 else (1.0 / room if room > 0.0 else 1.0)
+            for k in range(starts[cell + 1] - at - 1):
+                share = entries[at + k + 1]
+                if len(base):
+                    wide = kinds[feature] == WIDE
+                    code = np.int64(entry_codes[np.int64(word) + k]) if wide else _lowest(word)
+                    word &= ~np.uint64(0) if wide else word - np.uint64(1)
+                    share /= base[base_starts[slot] + code]
+                entries[at + k + 1] = (share + added) / whole
+            slot += 1
+            cell += 1
 
 
 @kernel(types.void(code_matrix, types.float64, types.float64, float_matrix_out, float_matrix_out))

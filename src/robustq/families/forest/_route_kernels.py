@@ -35,6 +35,7 @@ from .model import CHILD, FARTHEST, FEATURE, FIRST, LEAF, LENGTH, NARROW, NUMERI
 
 __all__ = [
     "count_reached",
+    "locate",
     "longest_path",
     "mix",
     "multiply_weights",
@@ -103,7 +104,7 @@ def _density(x, mean, spread, low, high, height):
 
 
 @inner
-def _locate(kind, seen, starts, entry_codes, cell, code):
+def locate(kind, seen, starts, entry_codes, cell, code):
     """Return where the probability of a value stands; the first of a cell is of those unseen."""
     start = np.int64(starts[cell])
     if kind == NARROW:
@@ -156,7 +157,7 @@ def _weigh(
             continue
         if kinds[feature] != NUMERIC:
             cell = leaf * categorical + slot
-            factor = entry_probs[_locate(kinds[feature], seen, starts, entry_codes, cell, code)]
+            factor = entry_probs[locate(kinds[feature], seen, starts, entry_codes, cell, code)]
         else:
             at = leaf * numeric + slot
             factor, steps = _density(
@@ -653,7 +654,7 @@ def _write_leaf(
         if kinds[feature] != NUMERIC:
             cell = leaf * (features - numeric) + place
             op[at], slot[at], extra[at] = FEATURE_LEAF, code, 0
-            p[at] = entry_probs[_locate(kinds[feature], seen, starts, entry_codes, cell, code)]
+            p[at] = entry_probs[locate(kinds[feature], seen, starts, entry_codes, cell, code)]
             if len(base):
                 p[at] *= base[base_starts[place] + code]
             local[at] = 1 + nodes_count + leaves + leaf * features + feature

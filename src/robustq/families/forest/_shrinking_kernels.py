@@ -18,6 +18,7 @@ from robustq.kernels import (
     kernel,
 )
 
+from ._route_kernels import locate
 from .model import NUMERIC
 
 __all__ = ["rate"]
@@ -40,10 +41,12 @@ def _share_classes(path, length, counts, label, weight, strength, added, p):
 
 @kernel(
     types.void(
-        *(code_matrix, code_vector, float_vector, code_vector, code_vector),
-        *(code_vector, int_vector, int_vector, code_vector, float_matrix_out, float_matrix),
-        *(float_vector, int_vector, float_vector, float_vector, types.float64),
-        *(float_vector_out, int_vector_out, float_vector_out, float_matrix_out, float_matrix_out),
+        *(code_matrix, code_vector, float_vector, code_vector, code_vector, code_vector),
+        *(int_vector, int_vector, code_vector, float_matrix, float_matrix_out),
+        *(types.Array(types.uint64, 1, "C", readonly=True), int_vector, code_vector),
+        *(float_vector, float_matrix, float_vector, int_vector),
+        *(float_vector, float_vector, types.float64),
+        *(int_vector_out, float_vector_out, float_vector_out, float_matrix_out),
         types.Array(types.float64, 4, "C"),
     )
 )
@@ -57,14 +60,18 @@ def rate(
     leaf_starts,
     leaf_nodes,
     parents,
+    class_counts,
     counts,
+    seen,
+    starts,
+    entry_codes,
+    entry_counts,
     masses,
     base,
     base_starts,
     strengths,
     class_strengths,
     added,
-    hist,
     path,
     p,
     logs,
@@ -77,77 +84,63 @@ def rate(
     ----------
     places : (rows,)
         Where the totals of a row stand; negative for rows that are not asked for.
+    class_counts, seen, starts, entry_codes, entry_counts, masses : see `Counted`
     counts : (nodes, classes), 0; written: the weight of the rows
-    masses : (leaves, categorical features), see `Cells`
-    hist, path, p, logs : room; hist is 0
+    path, p, logs : room
     tops : (places, strengths)
         The logarithm of what the totals are multiples of; −∞ before.
     totals : (places, strengths, class strengths, classes), added to
     """
-    for leaf in range(len(leaf_starts) - 1):
-        for i in range(leaf_starts[leaf], leaf_starts[leaf + 1]):
-            counts[leaf_nodes[leaf], labels[order[i]]] += weights[order[i]]
+    classes = counts.shape[1]
+    for leaf in range(len(leaf_nodes)):
+        for c in range(classes):
+            counts[leaf_nodes[leaf], c] = class_counts[leaf, c]
     for node in range(len(parents) - 1, 0, -1):
-        for c in range(counts.shape[1]):
+        for c in range(classes):
             counts[parents[node], c] += counts[node, c]
     whole = 0.0
-    for c in range(counts.shape[1]):
+    for c in range(classes):
         whole += counts[0, c]
-    for leaf in range(len(leaf_starts) - 1):
-        start, stop = leaf_starts[leaf], leaf_starts[leaf + 1]
-        rows, asked = 0.0, False
-        for i in range(start, stop):
-            rows += weights[order[i]]
-            if places[order[i]] >= 0:
-                asked = True
-                for s in range(len(strengths)):
-                    logs[places[order[i]], s] = 0.0
-        if not asked:
-            continue
-        slot = 0
-        for feature in range(len(kinds)):
-            if kinds[feature] == NUMERIC:
-                continue
-            total, room = 0.0, masses[leaf, slot]
-            for i in range(start, stop):
-                code = codes[order[i], feature]
-                if code >= 0:
-                    hist[code] += weights[order[i]]
-                    total += weights[order[i]]
-            for i in range(start, stop):
-                place, code = places[order[i]], codes[order[i], feature]
-                if place >= 0 and code >= 0:
-                    weight = weights[order[i]]
-                    share = max(0.0, hist[code] - weight) / base[base_starts[slot] + code]
-                    for s in range(len(strengths)):
-                        own = (share + strengths[s] / room) / (total - weight + strengths[s])
-                        logs[place, s] += math.log(own)
-            for i in range(start, stop):
-                if codes[order[i], feature] >= 0:
-                    hist[codes[order[i], feature]] = 0.0
-            slot += 1
+    for leaf in range(len(leaf_nodes)):
+        rows = 0.0
+        for c in range(classes):
+            rows += class_counts[leaf, c]
         length, node = 0, leaf_nodes[leaf]
         while node >= 0:
             path[length] = node
             length += 1
             node = np.int64(parents[node])
-        for i in range(start, stop):
-            place, weight = places[order[i]], weights[order[i]]
+        for i in range(leaf_starts[leaf], leaf_starts[leaf + 1]):
+            row = order[i]
+            place, weight = places[row], weights[row]
             if place < 0 or rows - weight <= 0.0:
                 continue
-            reach = math.log((rows - weight) / (whole - weight))
+            for s in range(len(strengths)):
+                logs[s] = math.log((rows - weight) / (whole - weight))
+            slot = 0
+            for feature in range(len(kinds)):
+                if kinds[feature] == NUMERIC:
+                    continue
+                code, cell = codes[row, feature], leaf * masses.shape[1] + slot
+                if code >= 0:
+                    at = locate(kinds[feature], seen, starts, entry_codes, cell, code)
+                    own = max(0.0, entry_counts[at] - weight) / base[base_starts[slot] + code]
+                    total = entry_counts[starts[cell]] - weight
+                    for s in range(len(strengths)):
+                        more = strengths[s] / masses[leaf, slot]
+                        logs[s] += math.log((own + more) / (total + strengths[s]))
+                slot += 1
             for j in range(len(class_strengths)):
                 _share_classes(
-                    path, length, counts, labels[order[i]], weight, class_strengths[j], added, p
+                    path, length, counts, labels[row], weight, class_strengths[j], added, p
                 )
                 for s in range(len(strengths)):
-                    log = reach + logs[place, s]
-                    if log > tops[place, s]:
-                        factor = math.exp(tops[place, s] - log)
-                        tops[place, s] = log
+                    if logs[s] > tops[place, s]:
+                        factor = math.exp(tops[place, s] - logs[s])
+                        tops[place, s] = logs[s]
                         for k in range(len(class_strengths)):
-                            for c in range(len(p)):
+                            for c in range(classes):
                                 totals[place, s, k, c] *= factor
-                    factor = math.exp(log - tops[place, s])
-                    for c in range(len(p)):
+                    factor = math.exp(logs[s] - tops[place, s])
+                    for c in range(classes):
                         totals[place, s, j, c] += factor * p[c]

@@ -11,7 +11,17 @@ from robustq.blocks import for_each_block
 from robustq.memory import require_memory
 
 from .model import FEATURE, FIRST, LENGTH, Forest, number_slots, split_kinds
-from .planting import Features, Room, Sample, Shrinkage, Structure, Tree, assemble, plant
+from .planting import (
+    Features,
+    Room,
+    Sample,
+    Shrinkage,
+    Structure,
+    Tree,
+    assemble,
+    count,
+    estimate,
+)
 from .shrinking import Grown, choose_shrinkage
 
 if TYPE_CHECKING:
@@ -67,7 +77,7 @@ def grow_forest(
     kept: dict[int, Grown] = {}
 
     def grow(index: int) -> Grown:
-        return _grow_one(sample, ranks, features, options, seeds[index])
+        return _grow_one(sample, ranks, features, options, seeds[index], len(seeds))
 
     def keep(block: slice) -> None:
         kept[block.start] = grow(block.start)
@@ -75,12 +85,12 @@ def grow_forest(
     if features.shrinkage is not None and options.bootstrap:
         few = max(1, MOST_KEPT // len(sample.labels))
         for_each_block(keep, min(few, len(seeds)), 1, threads)
-        found = choose_shrinkage([kept[i] for i in sorted(kept)], features)
+        found = choose_shrinkage([kept[i] for i in sorted(kept)], sample, features)
         features = replace(features, shrinkage=found or features.shrinkage)
 
     def work(block: slice) -> None:
         tree = kept.pop(block.start) if block.start in kept else grow(block.start)
-        trees[block.start] = plant(tree.structure, tree.sample, features, len(seeds))
+        trees[block.start] = estimate(tree.counted, features)
 
     for_each_block(work, len(seeds), 1, threads)
     return assemble(trees, features), features.shrinkage
@@ -92,15 +102,16 @@ def _grow_one(
     features: Features,
     options: Options,
     seed: np.random.SeedSequence,
+    trees: int,
 ) -> Grown:
-    """Return a tree, with the rows that its leaves learn from."""
+    """Return one of so many trees, and which rows it did not grow on."""
     rng = np.random.default_rng(seed)
     own = sample.resample(rng) if options.bootstrap else sample
     structure, heavier = _grow(own, ranks, features, options, int(rng.integers(2**62)))
     out_of_bag = own.weights == 0.0
     if features.shrinkage is not None and options.bootstrap:
         structure, own = _settle(structure, heavier, sample, features), sample
-    return Grown(structure, own, out_of_bag)
+    return Grown(structure, count(structure, own, features, trees), out_of_bag)
 
 
 def _rank(rows: Rows, features: Features) -> Ranks:

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from robustq.arrays import Codes, Floats, Indices
 
 __all__ = [
+    "Counted",
     "Features",
     "Room",
     "Sample",
@@ -42,7 +43,9 @@ __all__ = [
     "Structure",
     "Tree",
     "assemble",
+    "count",
     "count_allowed",
+    "estimate",
     "measure_cells",
     "measure_heights",
     "plant",
@@ -227,8 +230,31 @@ class Room(NamedTuple):
         )
 
 
+class Counted(NamedTuple):
+    """A tree that holds counts where its probabilities will be.
+
+    Attributes
+    ----------
+    tree : Tree
+        Of the entries of a cell, the first counts all that is known of the feature.
+    masses : ndarray
+        See `Cells`.
+    unit : float
+        See `Sample`.
+    """
+
+    tree: Tree
+    masses: Floats
+    unit: float
+
+
 def plant(structure: Structure, sample: Sample, features: Features, trees: int = 1) -> Tree:
     """Return the tree of a structure, its weights and leaves estimated on a sample."""
+    return estimate(count(structure, sample, features, trees), features)
+
+
+def count(structure: Structure, sample: Sample, features: Features, trees: int = 1) -> Counted:
+    """Return the tree of a structure, its weights and what its leaves count in a sample."""
     from . import _leaf_kernels  # noqa: PLC0415 (numba is imported when it is needed)
 
     nodes, order, leaf_starts = structure.nodes, structure.order, structure.leaf_starts
@@ -246,58 +272,58 @@ def plant(structure: Structure, sample: Sample, features: Features, trees: int =
     seen = np.empty(leaves * categorical, dtype=np.uint64)
     room = Room.of(max(features.sizes, default=1), 1)
     last = np.full(len(room.hist), -1, dtype=np.int64)
-    listed = _leaf_kernels.count_entries(
-        sample.rows.codes, kinds, order, leaf_starts, last, seen, starts
-    )
+    codes = np.ascontiguousarray(sample.rows.codes)
+    listed = _leaf_kernels.find_entries(codes, kinds, order, leaf_starts, last, seen, starts)
     tree = Tree(
         nodes,
         structure.lists,
         np.empty(len(nodes)),
         np.empty(len(nodes)),
-        np.empty((leaves, sample.classes)),
+        np.zeros((leaves, sample.classes)),
         seen,
         starts,
         np.empty(listed, dtype=np.int32),
         np.empty(starts[-1]),
         np.empty((leaves * numeric, len(NORMAL))),
     )
-    shrinkage = features.shrinkage
-    _leaf_kernels.fill_leaves(
-        np.ascontiguousarray(sample.rows.codes),
-        np.ascontiguousarray(sample.rows.numbers),
-        sample.labels,
-        sample.weights,
-        kinds,
-        order,
-        leaf_starts,
-        cells.masses,
-        cells.bounds,
-        _describe_columns(sample, features.min_sd),
-        features.smoothing if shrinkage is None else shrinkage.features * sample.unit,
+    _leaf_kernels.count_values(
+        *(codes, np.ascontiguousarray(sample.rows.numbers), sample.labels, sample.weights),
+        *(kinds, order, leaf_starts, cells.bounds, _describe_columns(sample, features.min_sd)),
+        *(seen, starts, room.codes, room.reals, room.hist.reshape(-1)),
+        *(tree.class_probs, tree.entry_codes, tree.entry_probs, tree.normals),
+    )
+    measure_heights(tree.normals)
+    _leaf_kernels.share(nodes, tree.class_probs.sum(axis=1), tree.rows, tree.weights)
+    return Counted(tree, cells.masses, sample.unit)
+
+
+def estimate(counted: Counted, features: Features) -> Tree:
+    """Replace what the leaves of a tree count by probabilities."""
+    from . import _leaf_kernels  # noqa: PLC0415 (numba is imported when it is needed)
+
+    tree, shrinkage = counted.tree, features.shrinkage
+    _leaf_kernels.estimate(
+        split_kinds(features.sizes, features.numeric),
+        counted.masses,
+        features.smoothing if shrinkage is None else shrinkage.features * counted.unit,
         shrinkage is not None,
         features.base,
         start_bases(features.sizes, features.numeric),
-        tree.seen,
-        tree.starts,
-        room.codes,
-        room.reals,
-        room.hist.reshape(-1),
-        tree.class_probs,
-        tree.entry_codes,
-        tree.entry_probs,
-        tree.normals,
+        *(tree.seen, tree.starts, tree.entry_codes, tree.entry_probs),
     )
-    if shrinkage is not None:
+    probs = tree.class_probs
+    if shrinkage is None:
+        total = probs.sum(axis=1, keepdims=True) + features.smoothing * probs.shape[1]
+        probs += features.smoothing
+        probs /= total
+    else:
         _leaf_kernels.shrink_classes(
-            nodes,
-            shrinkage.classes * sample.unit,
-            BASE_COUNT * sample.unit,
-            np.empty((len(nodes), sample.classes)),
-            tree.class_probs,
+            tree.nodes,
+            shrinkage.classes * counted.unit,
+            BASE_COUNT * counted.unit,
+            np.empty((len(tree.nodes), probs.shape[1])),
+            probs,
         )
-    measure_heights(tree.normals)
-    leaf_rows = np.add.reduceat(sample.weights[order], leaf_starts[:-1])
-    _leaf_kernels.share(nodes, leaf_rows, tree.rows, tree.weights)
     return tree
 
 

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from .model import CHILD, FEATURE, LEAF, find_parents, measure_depth, split_kinds, start_bases
-from .planting import BASE_COUNT, Shrinkage, measure_cells
+from .planting import BASE_COUNT, Shrinkage
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from robustq.arrays import Bools, Codes, Floats
 
-    from .planting import Features, Sample, Structure
+    from .planting import Counted, Features, Sample, Structure
 
 __all__ = ["Grown", "choose_shrinkage"]
 
@@ -26,19 +26,20 @@ MOST_TOTALS = 1 << 22
 
 
 class Grown(NamedTuple):
-    """A tree, the rows that its leaves learn from, and those that it did not grow on."""
+    """A tree, what its leaves count in all rows, and the rows that it did not grow on."""
 
     structure: Structure
-    sample: Sample
+    counted: Counted
     out_of_bag: Bools
 
 
-def choose_shrinkage(grown: Sequence[Grown], features: Features) -> Shrinkage | None:
+def choose_shrinkage(
+    grown: Sequence[Grown], sample: Sample, features: Features
+) -> Shrinkage | None:
     """Return the strengths with the least log loss of out-of-bag rows, None where there are none.
 
     Leaves learn from all rows; a row is taken out of those that judge it.
     """
-    sample = grown[0].sample
     sizes = len(STRENGTHS), len(CLASS_STRENGTHS), sample.classes
     rows = len(sample.labels)
     count = min(rows, MOST_TRIED, max(1, MOST_TOTALS // int(np.prod(sizes))))
@@ -47,7 +48,7 @@ def choose_shrinkage(grown: Sequence[Grown], features: Features) -> Shrinkage | 
     for tree in grown:
         places = np.full(rows, -1, dtype=np.int32)
         places[tried] = np.where(tree.out_of_bag[tried], np.arange(count), -1)
-        _rate(tree.structure, places, sample, features, tops, totals)
+        _rate(tree, places, sample, features, tops, totals)
     judged = totals.sum(axis=(1, 2, 3)) > 0.0
     if not judged.any():
         return None
@@ -71,28 +72,22 @@ def _pick(loss: Floats, weights: Floats) -> Shrinkage:
 
 
 def _rate(
-    structure: Structure,
-    places: Codes,
-    sample: Sample,
-    features: Features,
-    tops: Floats,
-    totals: Floats,
+    grown: Grown, places: Codes, sample: Sample, features: Features, tops: Floats, totals: Floats
 ) -> None:
     from . import _shrinking_kernels  # noqa: PLC0415 (numba is imported when it is needed)
 
-    nodes, leaf_starts = structure.nodes, structure.leaf_starts
-    parents = find_parents(nodes)
-    leaf_nodes = np.empty(len(leaf_starts) - 1, dtype=np.int64)
-    at = np.flatnonzero(nodes[:, FEATURE] == LEAF)
-    leaf_nodes[nodes[at, CHILD]] = at
+    tree, structure = grown.counted.tree, grown.structure
+    parents = find_parents(tree.nodes)
+    at = np.flatnonzero(tree.nodes[:, FEATURE] == LEAF)
+    leaf_nodes = np.empty(len(at), dtype=np.int64)
+    leaf_nodes[tree.nodes[at, CHILD]] = at
     _shrinking_kernels.rate(
         *(np.ascontiguousarray(sample.rows.codes), sample.labels, sample.weights, places),
-        *(split_kinds(features.sizes, features.numeric), structure.order, leaf_starts),
-        *(leaf_nodes, parents),
-        *(np.zeros((len(nodes), sample.classes)),),
-        *(measure_cells(nodes, structure.lists, features).masses, features.base),
-        *(start_bases(features.sizes, features.numeric), np.array(STRENGTHS) * sample.unit),
-        *(np.array(CLASS_STRENGTHS) * sample.unit, BASE_COUNT * sample.unit),
-        *(np.zeros(max(1, *features.sizes)), np.empty(measure_depth(parents) + 1, dtype=np.int64)),
-        *(np.empty(sample.classes), np.empty_like(tops), tops, totals),
+        *(split_kinds(features.sizes, features.numeric), structure.order, structure.leaf_starts),
+        *(leaf_nodes, parents, tree.class_probs, np.zeros((len(tree.nodes), sample.classes))),
+        *(tree.seen, tree.starts, tree.entry_codes, tree.entry_probs),
+        *(grown.counted.masses, features.base, start_bases(features.sizes, features.numeric)),
+        *(np.array(STRENGTHS) * sample.unit, np.array(CLASS_STRENGTHS) * sample.unit),
+        *(BASE_COUNT * sample.unit, np.empty(measure_depth(parents) + 1, dtype=np.int64)),
+        *(np.empty(sample.classes), np.empty(len(STRENGTHS)), tops, totals),
     )
