@@ -258,6 +258,7 @@ def _write_list(nodes, node, reals, codes, on_left, values, left_heavier, lists,
         *(code_matrix_out, code_vector_out, int_vector_out, int_vector_out),
         *(float_matrix_out, float_matrix_out, code_matrix_out),
         *(float_matrix_out, code_vector_out, int_vector_out, int_matrix_out),
+        *(code_vector_out, float_matrix_out),
     )
 )
 def grow(
@@ -281,6 +282,8 @@ def grow(
     present,
     tried,
     stack,
+    own_labels,
+    own_reals,
 ):
     """Grow a tree; return 0, or 1 if there was no room for the lists.
 
@@ -296,7 +299,7 @@ def grow(
     heavier : written, for each inner node: 0 if more weight goes left, else 1
     nodes, lists, leaf_starts : written
     used : (3,), written: how many nodes, values in lists, and leaves there are
-    hist, reals, codes, by_class, present, tried, stack
+    hist, reals, codes, by_class, present, tried, stack, own_labels, own_reals
         Room to work in; the first three must be 0, `tried` must number the features.
     """
     max_features, max_depth, entropy = options[0], options[1], options[2] > 0
@@ -313,9 +316,12 @@ def grow(
         for c in range(classes):
             by_class[TOTAL, c] = 0.0
         count = 0.0
+        # Beside each other, they are read much faster for one feature after another.
         for i in range(start, stop):
-            by_class[TOTAL, labels[order[i]]] += weights[order[i]]
-            count += repeats[order[i]]
+            row = order[i]
+            own_labels[i], own_reals[0, i], own_reals[1, i] = labels[row], weights[row], repeats[row]
+            by_class[TOTAL, own_labels[i]] += own_reals[0, i]
+            count += own_reals[1, i]
         weight, most, classes_here = 0.0, 0.0, 0
         for c in range(classes):
             if by_class[TOTAL, c] > 0.0:
@@ -336,14 +342,13 @@ def grow(
             tried[j], tried[i] = tried[i], feature
             values = 0
             for at in range(start, stop):
-                row = order[at]
-                code = columns[row, feature]
+                code = columns[order[at], feature]
                 if code >= 0:
                     if reals[SIZE, code] == 0.0:
                         codes[SEEN, values] = code
                         values += 1
-                    hist[code, labels[row]] += weights[row]
-                    reals[SIZE, code] += repeats[row]
+                    hist[code, own_labels[at]] += own_reals[0, at]
+                    reals[SIZE, code] += own_reals[1, at]
             ranks = kinds[feature] == NUMERIC or kinds[feature] == ORDERED
             # Two classes, two values or numbers have one order; else one per class and one more.
             orders = 1

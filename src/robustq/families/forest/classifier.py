@@ -59,20 +59,22 @@ class Ways:
         What is added to counts, if not.
     min_samples_leaf : int
         Where it is "auto".
-    less_depth : int
-        By how much trees stay below log₂ rows, where `max_depth` is "auto".
+    less_depth, least_depth : int
+        By how much trees stay below log₂ rows, and how deep they may always grow, where
+        `max_depth` is "auto".
     """
 
     shrunk: bool
     smoothing: float
     min_samples_leaf: int
     less_depth: int
+    least_depth: int
 
 
 WAYS = {
-    "shrunk": Ways(shrunk=True, smoothing=0.0, min_samples_leaf=3, less_depth=1),
-    "additive": Ways(shrunk=False, smoothing=1e-6, min_samples_leaf=1, less_depth=3),
-    "likelihood": Ways(shrunk=False, smoothing=0.0, min_samples_leaf=1, less_depth=3),
+    "shrunk": Ways(True, 0.0, min_samples_leaf=3, less_depth=2, least_depth=8),
+    "additive": Ways(False, 1e-6, min_samples_leaf=1, less_depth=3, least_depth=3),
+    "likelihood": Ways(False, 0.0, min_samples_leaf=1, less_depth=3, least_depth=3),
 }
 
 
@@ -93,9 +95,9 @@ class GenerativeForestClassifier(GenerativeClassifier):
     criterion : {"gini", "entropy"}, default "gini"
         What a split should reduce.
     max_depth : int, None or "auto", default "auto"
-        How deep a tree may grow; None lets it. "auto" is ⌊log₂ rows⌋ − 1, but at least 3; with
-        additive leaves − 3: such a leaf has to learn how every feature is distributed from its
-        own rows alone, and deeper trees predict worse.
+        How deep a tree may grow; None lets it. "auto" is ⌊log₂ rows⌋ − 2, but at least 8; with
+        additive leaves − 3, and at least 3: such a leaf has to learn how every feature is
+        distributed from its own rows alone, and deeper trees predict worse.
     min_samples_split : int, default 2
         A node of fewer rows is not split.
     min_samples_leaf : int or "auto", default "auto"
@@ -344,7 +346,8 @@ class GenerativeForestClassifier(GenerativeClassifier):
         if self.max_depth is None:
             return LARGEST_COUNT
         if self.max_depth == "auto":
-            return max(3, math.floor(math.log2(sample.repeats.sum())) - self._ways.less_depth)
+            deep = math.floor(math.log2(sample.repeats.sum())) - self._ways.less_depth
+            return max(self._ways.least_depth, deep)
         return int(self.max_depth)
 
     def _limit_leaves(self, sample: Sample) -> float:

@@ -168,6 +168,8 @@ def _grow(
             *room,
             np.arange(ranks.codes.shape[1]),
             stack,
+            np.empty(rows, dtype=np.int32),
+            np.empty((2, rows)),
         )
         if not full:
             break
