@@ -198,13 +198,13 @@ def _split_rows(columns, weights, order, start, stop, feature, codes, on_left):
         codes[SIDE, codes[CHOSEN, k]] = 1
     balance = 0.0
     for i in range(start, stop):
-        code = columns[order[i], feature]
+        code = columns[feature, order[i]]
         if code >= 0:
             balance += weights[order[i]] if codes[SIDE, code] else -weights[order[i]]
     left_heavier = balance >= 0.0
     middle, end = start, stop
     while middle < end:
-        code = columns[order[middle], feature]
+        code = columns[feature, order[middle]]
         if (codes[SIDE, code] > 0) if code >= 0 else left_heavier:
             middle += 1
         else:
@@ -289,7 +289,7 @@ def grow(
 
     Parameters
     ----------
-    columns : (rows, features); negative where missing
+    columns : (features, rows); negative where missing
     kinds : (features,), how each is split; `ORDERED` are sets of neighbours
     labels, weights, repeats : (rows,)
         `repeats` is what counts for the sizes of nodes.
@@ -305,7 +305,8 @@ def grow(
     max_features, max_depth, entropy = options[0], options[1], options[2] > 0
     state = np.uint64(options[3])
     min_split, min_leaf, purity = limits[0], limits[1], limits[2]
-    features, classes = columns.shape[1], hist.shape[1]
+    features, classes = len(columns), hist.shape[1]
+    sizes, own_weights, own_repeats = reals[SIZE], own_reals[0], own_reals[1]
     count_nodes, listed, leaves = np.int64(1), np.int64(0), np.int64(0)
     stack[0, 0], stack[0, 1], stack[0, 2], stack[0, 3] = 0, 0, len(order), 0
     waiting = 1
@@ -319,9 +320,9 @@ def grow(
         # Beside each other, they are read much faster for one feature after another.
         for i in range(start, stop):
             row = order[i]
-            own_labels[i], own_reals[0, i], own_reals[1, i] = labels[row], weights[row], repeats[row]
-            by_class[TOTAL, own_labels[i]] += own_reals[0, i]
-            count += own_reals[1, i]
+            own_labels[i], own_weights[i], own_repeats[i] = labels[row], weights[row], repeats[row]
+            by_class[TOTAL, own_labels[i]] += own_weights[i]
+            count += own_repeats[i]
         weight, most, classes_here = 0.0, 0.0, 0
         for c in range(classes):
             if by_class[TOTAL, c] > 0.0:
@@ -341,14 +342,16 @@ def grow(
             feature = tried[j]
             tried[j], tried[i] = tried[i], feature
             values = 0
-            for at in range(start, stop):
-                code = columns[order[at], feature]
+            for at in range(np.uint64(start), np.uint64(stop)):
+                # Indices without a sign need no check for negative ones.
+                code = columns[feature, np.uint64(order[at])]
                 if code >= 0:
-                    if reals[SIZE, code] == 0.0:
+                    own = np.uint64(code)
+                    if sizes[own] == 0.0:
                         codes[SEEN, values] = code
                         values += 1
-                    hist[code, own_labels[at]] += own_reals[0, at]
-                    reals[SIZE, code] += own_reals[1, at]
+                    hist[own, np.uint64(own_labels[at])] += own_weights[at]
+                    sizes[own] += own_repeats[at]
             ranks = kinds[feature] == NUMERIC or kinds[feature] == ORDERED
             # Two classes, two values or numbers have one order; else one per class and one more.
             orders = 1
@@ -358,8 +361,8 @@ def grow(
                 if ranks:
                     _order_ranks(reals, codes, values)
                 else:
-                    own = classes_here if which == orders - 1 and orders > 1 else which
-                    _order_values(hist, reals, codes, values, by_class, present, classes_here, own)
+                    by = classes_here if which == orders - 1 and orders > 1 else which
+                    _order_values(hist, reals, codes, values, by_class, present, classes_here, by)
                 gain, cut = _best_prefix(
                     hist, reals, codes, values, by_class, present, classes_here, entropy, min_leaf
                 )

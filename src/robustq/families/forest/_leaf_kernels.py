@@ -211,8 +211,9 @@ def find_entries(codes, kinds, order, leaf_starts, last, seen, starts):
             entries += 1
             if kinds[feature] == NARROW:
                 word = np.uint64(0)
-                for i in range(leaf_starts[leaf], leaf_starts[leaf + 1]):
-                    code = codes[order[i], feature]
+                # Indices without a sign need no check for negative ones.
+                for at in range(np.uint64(leaf_starts[leaf]), np.uint64(leaf_starts[leaf + 1])):
+                    code = codes[np.uint64(order[at]), np.uint64(feature)]
                     word |= np.uint64(code >= 0) << np.uint64(max(code, 0))
                 seen[cell] = word
                 entries += np.int64(count_bits(word))
@@ -272,37 +273,39 @@ def count_values(
     width, cell = numbers.shape[1], 0
     for leaf in range(len(leaf_starts) - 1):
         start, stop = leaf_starts[leaf], leaf_starts[leaf + 1]
-        for i in range(start, stop):
-            class_counts[leaf, labels[order[i]]] += weights[order[i]]
+        for k in range(start, stop):
+            class_counts[leaf, labels[order[k]]] += weights[order[k]]
         for feature in range(len(kinds)):
             if kinds[feature] == NUMERIC:
                 continue
             at, values, total = starts[cell] + 1, starts[cell + 1] - starts[cell] - 1, 0.0
-            found = 0
-            for i in range(start, stop):
-                code = codes[order[i], feature]
+            found, wide = 0, kinds[feature] == WIDE
+            for i in range(np.uint64(start), np.uint64(stop)):
+                row = np.uint64(order[i])
+                code = codes[row, np.uint64(feature)]
                 if code >= 0:
-                    if kinds[feature] == WIDE and hist[code] == 0.0:
+                    own = np.uint64(code)
+                    if wide and hist[own] == 0.0:
                         room_codes[ITEMS, found], room_reals[KEYS, found] = code, code
                         found += 1
-                    hist[code] += weights[order[i]]
-                    total += weights[order[i]]
+                    hist[own] += weights[row]
+                    total += weights[row]
             sort_items(room_reals, room_codes, found)
             entry_counts[at - 1], word = total, seen[cell]
             for k in range(values):
-                if kinds[feature] == WIDE:
-                    code = np.int64(room_codes[ITEMS, k])
-                    entry_codes[np.int64(seen[cell]) + k] = code
+                if wide:
+                    value = np.int64(room_codes[ITEMS, k])
+                    entry_codes[np.int64(seen[cell]) + k] = value
                 else:
-                    code = _lowest(word)
+                    value = _lowest(word)
                     word &= word - np.uint64(1)
-                entry_counts[at + k] = hist[code]
-                hist[code] = 0.0
+                entry_counts[at + k] = hist[value]
+                hist[value] = 0.0
             cell += 1
         for slot in range(width):
             total, mean, square = 0.0, 0.0, 0.0
-            for i in range(start, stop):
-                x, weight = numbers[order[i], slot], weights[order[i]]
+            for k in range(start, stop):
+                x, weight = numbers[order[k], slot], weights[order[k]]
                 if not math.isnan(x):
                     # Welford's method
                     total += weight

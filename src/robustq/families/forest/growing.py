@@ -49,9 +49,9 @@ class Options:
 
 
 class Ranks(NamedTuple):
-    """The sample as `grow` reads it: codes, with the numbers as ranks among `values`."""
+    """The sample as `grow` reads it: codes by column, with the numbers as ranks among `values`."""
 
-    codes: Codes
+    columns: Codes
     sizes: Codes
     values: list[Floats]
 
@@ -116,19 +116,17 @@ def _grow_one(
 
 def _rank(rows: Rows, features: Features) -> Ranks:
     """Replace numbers by their ranks."""
-    codes = np.ascontiguousarray(rows.codes)
+    columns = rows.codes.T.copy()
     sizes = np.array(features.sizes, dtype=np.int32)
     values = []
-    if features.numeric:
-        codes = codes.copy()
     for slot, feature in enumerate(features.numeric):
         numbers = rows.numbers[:, slot]
         found, positions = np.unique(numbers, return_inverse=True)
         missing = np.isnan(numbers)
-        codes[:, feature] = np.where(missing, -1, positions)
+        columns[feature] = np.where(missing, -1, positions)
         values.append(found)
         sizes[feature] = len(found)
-    return Ranks(codes, sizes, values)
+    return Ranks(columns, sizes, values)
 
 
 def _grow(
@@ -150,7 +148,7 @@ def _grow(
         order = np.flatnonzero(sample.weights).astype(np.int32)
         lists = np.empty(capacity, dtype=np.int32)
         full = _growing_kernels.grow(
-            ranks.codes,
+            ranks.columns,
             kinds,
             sample.labels,
             sample.weights,
@@ -166,7 +164,7 @@ def _grow(
             leaf_starts,
             used,
             *room,
-            np.arange(ranks.codes.shape[1]),
+            np.arange(len(ranks.columns)),
             stack,
             np.empty(rows, dtype=np.int32),
             np.empty((2, rows)),
