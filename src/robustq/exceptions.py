@@ -11,8 +11,9 @@
     ├── FileError (OSError)             a file cannot be had, read or written
     └── UnsupportedError (ValueError)   an object cannot do what is asked of it
 
-Beside them stand ``UnknownValueWarning``, ``TableWarning`` and ``NoGuaranteeWarning``, and
-scikit-learn's ``NotFittedError`` has a twin that is a ``RobustqError`` too.
+Beside them stand ``UnknownValueWarning``, ``TableWarning``, ``RigidModelWarning`` and
+``NoGuaranteeWarning``, and scikit-learn's ``NotFittedError`` has a twin that is a ``RobustqError``
+too.
 """
 
 import sys

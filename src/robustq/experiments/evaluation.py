@@ -10,7 +10,7 @@ from robustq import rejection
 from robustq.blocks import for_each_block
 from robustq.core.neighbourhoods import read
 from robustq.credal.curves import trace
-from robustq.families.base import describe_unknown
+from robustq.families.base import describe_endless, describe_unknown
 from robustq.families.seen_rows import find_seen
 from robustq.indicators import get
 from robustq.indicators.choices import REMARK, list_single, list_wider
@@ -80,7 +80,7 @@ def evaluate(
         "indicators": _describe_curves(correct, seen.scores),
         "left_out": [name for name in known if name not in chosen] if names is None else [],
         "unknown": seen.assessment.unknown,
-        "cautions": _list_cautions(model, X, y, seen.assessment.unknown),
+        "cautions": _list_cautions(model, X, y, seen.assessment),
         "remarks": [REMARK] if set(list_wider(model)) & set(seen.scores) else [],
         "ball": told.name,
         "robustness": {
@@ -94,10 +94,15 @@ def evaluate(
 
 
 def _list_cautions(
-    model: GenerativeClassifier, X: pa.Table, y: np.ndarray[Any, Any], unknown: dict[str, int]
+    model: GenerativeClassifier, X: pa.Table, y: np.ndarray[Any, Any], assessment: Assessment
 ) -> list[str]:
     """Return, in words, what makes the figures less than they seem."""
-    cautions = [*model.cautions, *([describe_unknown(unknown)] if unknown else [])]
+    cautions = list(model.cautions)
+    endless = [name for name, found in assessment.robustness.items() if np.isinf(found).all()]
+    if endless:
+        cautions.append(describe_endless(endless, len(y)))
+    if assessment.unknown:
+        cautions.append(describe_unknown(assessment.unknown))
     seen = find_seen(model, X, y, getattr(model, "training_", {}).get("sketch"))
     if seen is not None and seen.found:
         rows = f"{seen.found:,} of {seen.looked_at:,} rows"

@@ -49,6 +49,7 @@ if TYPE_CHECKING:
 __all__ = [
     "GenerativeClassifier",
     "NotFittedError",
+    "describe_endless",
     "describe_unknown",
     "encode",
     "ignoring_unknown_values",
@@ -690,6 +691,14 @@ def describe_unknown(counts: Mapping[str, int], most: int = 10) -> str:
     shown = [f"{count:,} in {label}" for label, count in list(counts.items())[:most]]
     more = f", … and more in {len(counts) - most:,} columns" if len(counts) > most else ""
     return f"values never seen in training, taken as missing: {', '.join(shown)}{more}"
+
+
+def describe_endless(names: Iterable[str], rows: int) -> str:
+    """Return in words in which neighbourhoods nothing flips any of some rows."""
+    return (
+        f"nothing flips any of the {rows:,} predictions in {', '.join(names)}: robustness is "
+        "infinite there, and tells none of them from the others"
+    )
 
 
 @contextmanager

@@ -326,7 +326,9 @@ def count_values(
         *(word_vector, int_vector, code_vector, float_vector_out),
     )
 )
-def estimate(kinds, masses, smoothing, shrink, base, base_starts, seen, starts, entry_codes, entries):
+def estimate(
+    kinds, masses, smoothing, shrink, base, base_starts, seen, starts, entry_codes, entries
+):
     """Replace the counts of values by probabilities, over their base.
 
     `smoothing` is added to the count of a value, times its base; or, if leaves are shrunk, to that

@@ -95,9 +95,9 @@ def rate(
     for leaf in range(len(leaf_nodes)):
         for c in range(classes):
             counts[leaf_nodes[leaf], c] = class_counts[leaf, c]
-    for node in range(len(parents) - 1, 0, -1):
+    for child in range(len(parents) - 1, 0, -1):
         for c in range(classes):
-            counts[parents[node], c] += counts[node, c]
+            counts[parents[child], c] += counts[child, c]
     whole = 0.0
     for c in range(classes):
         whole += counts[0, c]
@@ -105,7 +105,7 @@ def rate(
         rows = 0.0
         for c in range(classes):
             rows += class_counts[leaf, c]
-        length, node = 0, leaf_nodes[leaf]
+        length, node = 0, np.int64(leaf_nodes[leaf])
         while node >= 0:
             path[length] = node
             length += 1
