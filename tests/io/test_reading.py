@@ -11,7 +11,7 @@ import robustq
 from robustq import InputError, TableWarning, UnsupportedError
 from robustq.io import open_sources, open_writer, read_table
 from robustq.io.adapting import adapt_numbers
-from robustq.io.targets import cut_target, find_edges, name_bins
+from robustq.io.targets import cut_target, find_edges, name_bins, separate_target
 
 
 def write(tmp_path, content, name="data.csv"):
@@ -214,3 +214,18 @@ def test_a_target_of_numbers_is_cut_into_classes():
     ):
         with pytest.raises(InputError, match=message):
             find_edges(table, "y", bins, threshold)
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        ([f"{n},5" for n in range(100)], "60 different texts in 100 rows.*--decimal ,"),
+        ([f"A{n}-x" for n in range(100)], "60 different texts.*an id or like prose"),
+    ],
+)
+def test_a_target_of_texts_that_hardly_repeat_is_refused(labels, message):
+    y = labels[:60] + labels[:40]
+    with pytest.raises(InputError, match=message):
+        separate_target(pa.table({"x": range(100), "y": y}), "y")
+    y = labels[:50] * 2
+    assert len(separate_target(pa.table({"x": range(100), "y": y}), "y").y) == 100

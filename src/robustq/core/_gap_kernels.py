@@ -7,8 +7,8 @@ Where a split's value is missing a row goes both ways, and the split is a sum of
     join     the higher child times its lower bound, and the lower one times its upper bound
 
 and R_c(x) = Σ V(tree) = P(x) − N(x), trees of one sign on either side. The root of log P − log N is
-found by Newton's method in a kept bracket. What a row reaches is a list of entries, children before
-parents (`gaps.Gaps`), and read once for each rival: terms and edges lie in one place then.
+found by Newton's method in a kept bracket, or by a cubic through the last two points. What a row
+reaches is copied to one place, children before parents (`gaps.Reached` has it the other way round).
 """
 
 import math
@@ -17,7 +17,6 @@ import numpy as np
 from numba import types
 
 from robustq.kernels import (
-    code_matrix,
     code_vector,
     float_matrix,
     float_matrix_out,
@@ -30,7 +29,7 @@ from robustq.kernels import (
     kernel,
 )
 
-from ._mixture_kernels import CHILD, FALL, NOTHING, PARENT, RISE, W
+from ._mixture_kernels import FALL, NOTHING, RISE, W
 from ._scale_kernels import shrink
 
 __all__ = ["SLOTS", "search"]
@@ -40,13 +39,13 @@ SLOTS = V, SLOPE, SIZE, END = range(4)
 LEAF, UP = range(2)  # the columns of entries
 TINY = 1e-250  # sums below this are left to the recursion, which has more range
 SMALL = 1e-100  # and leaves that have so much less mass than others
-ENOUGH = 1e-10  # how near, relative, is near enough
+ENOUGH = 2e-10  # how near, relative, is near enough
 MAX_STEPS = 200
 FARTHEST = 1e12  # roots beyond are left to the recursion
 
 
 @inner
-def _copy_row(reached, edges, tree_nodes, row, rows, entries, masses, copied):
+def _copy_row(reached, edges, row, rows, entries, masses, copied):
     """Bring what a row reaches in all trees to one place; return how many entries there are.
 
     −1 if their masses are of too different size.
@@ -60,24 +59,22 @@ def _copy_row(reached, edges, tree_nodes, row, rows, entries, masses, copied):
     most, least = 0.0, math.inf
     for tree in range(trees):
         for entry in range(starts[tree * rows + row], starts[tree * rows + row + 1]):
-            if what[entry] >= 0 and mass[entry] != 0.0:
+            if mass[entry] != 0.0:
                 largest = max(largest, np.int64(scale[entry]))
     for tree in range(trees):
         at = tree * rows + row
-        for entry in range(starts[at], starts[at + 1]):
-            entries[count, LEAF], entries[count, UP] = -1, lengths[entry]
-            masses[count] = 0.0
-            if what[entry] >= 0:
-                entries[count, LEAF] = tree_nodes[what[entry], CHILD]
-                masses[count] = mass[entry] * shrink(largest - np.int64(scale[entry]))
-                most = max(most, masses[count])
-                if mass[entry] != 0.0:
-                    least = min(least, masses[count])
+        # Backwards: children come first.
+        for entry in range(starts[at + 1] - 1, starts[at] - 1, -1):
+            entries[count, LEAF], entries[count, UP] = what[entry], lengths[entry]
+            masses[count] = mass[entry] * shrink(largest - np.int64(scale[entry]))
+            most = max(most, masses[count])
+            if mass[entry] != 0.0:
+                least = min(least, masses[count])
             count += 1
-        for edge in range(chain_starts[at], chain_starts[at + 1]):
+        for edge in range(chain_starts[at + 1] - 1, chain_starts[at] - 1, -1):
             node = np.uint64(chain[edge])
-            for column in range(PARENT):
-                copied[used, column] = edges[node, column]
+            copied[used, W] = edges[node, W]
+            copied[used, FALL], copied[used, RISE] = -edges[node, FALL], edges[node, RISE]
             used += 1
     # What is so small might vanish on its way up, and yet decide after the others are gone.
     return count if least > SMALL * most else np.int64(-1)
@@ -98,80 +95,75 @@ def _set_terms(entries, count, class_probs, masses, best, rival, terms):
 
 
 @inner
-def _bound(x, edges, at, v):
-    """Return the bound of an edge's weight that makes a value smaller, and its slope.
+def _lower(x, edges, at):
+    """Return the lower bound of an edge's weight, and its slope.
 
     Without branches: nobody could foresee them.
     """
-    slope = -edges[at, FALL] if v > 0.0 else edges[at, RISE]
+    slope = edges[at, FALL]
     bound = edges[at, W] + x * slope
-    slope = slope if 0.0 < bound < 1.0 else 0.0
-    bound = bound if bound > 0.0 else 0.0
-    return (bound if bound < 1.0 else 1.0), slope
+    return max(bound, 0.0), (slope if bound > 0.0 else 0.0)
+
+
+@inner
+def _upper(x, edges, at):
+    """Return the upper bound of an edge's weight, and its slope."""
+    slope = edges[at, RISE]
+    bound = edges[at, W] + x * slope
+    return min(bound, 1.0), (slope if bound < 1.0 else 0.0)
 
 
 @inner
 def _evaluate(x, entries, count, edges, terms, stack):
-    """Return P, its slope, N, and its slope."""
-    positive, fall, negative, rise = 0.0, 0.0, 0.0, 0.0
-    height, at = np.int64(0), np.int64(0)
+    """Return P, its slope, N, its slope, and what all leaves have there, whatever their sign.
+
+    Rounding is of the size of the last.
+    """
+    positive, fall, negative, rise, total = 0.0, 0.0, 0.0, 0.0, 0.0
+    # Numbers without a sign need no check for negative ones.
+    height, at, one, two = np.uint64(0), np.uint64(0), np.uint64(1), np.uint64(2)
     for entry in range(count):
         v, slope = terms[entry], 0.0
+        size = abs(v)
         if entries[entry, LEAF] < 0:
-            height -= 2
-            one, other = stack[height, V], stack[height + 1, V]
+            height -= two
             # Of the two the higher one loses what the lower one gains; one of them if they tie.
-            side = 1.0 if one > other else -1.0
-            first, change = _bound(x, edges, at, side)
-            second, other_change = _bound(x, edges, at + 1, -side)
-            v = one * first + other * second
-            slope = stack[height, SLOPE] * first + one * change
-            slope += stack[height + 1, SLOPE] * second + other * other_change
-            at += 2
+            above = np.uint64(0 if stack[height, V] > stack[height + one, V] else 1)
+            high, low = height + above, height + one - above
+            lower, change = _lower(x, edges, at + above)
+            upper, other_change = _upper(x, edges, at + one - above)
+            v = stack[high, V] * lower + stack[low, V] * upper
+            slope = stack[high, SLOPE] * lower + stack[high, V] * change
+            slope += stack[low, SLOPE] * upper + stack[low, V] * other_change
+            size = stack[high, SIZE] * lower + stack[low, SIZE] * upper
+            at += two
         length = entries[entry, UP]
-        end = at + (length if length >= 0 else ~length)
-        for k in range(at, end):
-            bound, change = _bound(x, edges, k, v)
-            slope = slope * bound + v * change
-            v *= bound
-        at = end
-        if length >= 0:
-            stack[height, V], stack[height, SLOPE] = v, slope
-            height += 1
-        elif v > 0.0:
-            positive += v
-            fall += slope
+        end = at + np.uint64(length if length >= 0 else ~length)
+        # No bound changes a sign: edges need not wait for each other.
+        if v > 0.0:
+            while at < end:
+                bound, change = _lower(x, edges, at)
+                slope = slope * bound + v * change
+                v *= bound
+                size *= bound
+                at += one
         else:
-            negative -= v
-            rise -= slope
-    return positive, fall, negative, rise
-
-
-@inner
-def _measure(x, entries, count, edges, terms, stack):
-    """Return what all leaves have, whatever their sign: rounding is of its size."""
-    total = 0.0
-    height, at = np.int64(0), np.int64(0)
-    for entry in range(count):
-        size = abs(terms[entry])
-        if entries[entry, LEAF] < 0:
-            height -= 2
-            left, _ = _bound(x, edges, at, -1.0)
-            right, _ = _bound(x, edges, at + 1, -1.0)
-            size = stack[height, SIZE] * left + stack[height + 1, SIZE] * right
-            at += 2
-        length = entries[entry, UP]
-        end = at + (length if length >= 0 else ~length)
-        for k in range(at, end):
-            bound, _ = _bound(x, edges, k, -1.0)
-            size *= bound
-        at = end
+            while at < end:
+                bound, change = _upper(x, edges, at)
+                slope = slope * bound + v * change
+                v *= bound
+                size *= bound
+                at += one
         if length >= 0:
-            stack[height, SIZE] = size
-            height += 1
+            stack[height, V], stack[height, SLOPE], stack[height, SIZE] = v, slope, size
+            height += one
         else:
             total += size
-    return total
+            positive += v if v > 0.0 else 0.0
+            fall += slope if v > 0.0 else 0.0
+            negative -= 0.0 if v > 0.0 else v
+            rise -= 0.0 if v > 0.0 else slope
+    return positive, fall, negative, rise, total
 
 
 @inner
@@ -210,26 +202,43 @@ def _vanishing(edges, at):
     """Return where the lower bound of an edge's weight becomes 0."""
     if edges[at, W] == 0.0:
         return 0.0
-    return edges[at, W] / edges[at, FALL] if edges[at, FALL] > 0.0 else math.inf
+    return edges[at, W] / -edges[at, FALL] if edges[at, FALL] < 0.0 else math.inf
 
 
 @inner
-def _step(x, low, high, height, slope, pole, before):
-    """Return where to look next.
+def _interpolate(x, height, slope, last):
+    """Return where h is 0: x as a cubic function of h, by this point and the last; or NaN."""
+    last_x, last_height, last_slope = last
+    span = last_height - height
+    t = -height / span
+    if not (last_slope < 0.0 and slope < 0.0 and abs(t) < 1.0):
+        return math.nan
+    bend = (1.0 - t) / slope - t / last_slope
+    return x + t * (1.0 - t) * span * bend + t * t * (3.0 - 2.0 * t) * (last_x - x)
 
-    Newton's step is taken if it stays inside the bracket, or that in the logarithm of how far it is
-    to the pole of h, as long as steps shrink by half, every other time at least. A root is one
-    only when the sign has been seen to change: the last step goes beyond it.
+
+@inner
+def _step(x, low, high, newton, straight, far, cubic, before):
+    """Return where to look next, the root being between low and high; high may be infinite.
+
+    The farthest of three guesses that stay inside, or the cubic if it agrees with the first; a step
+    must be half as long as the one before the last.
     """
     enough = ENOUGH * x
-    there = x - height / slope
-    if x < pole < math.inf and not low < there < high:
-        there = pole - (pole - x) * math.exp(height / (slope * (pole - x)))
-    if low > 0.0 and abs(there - low) <= enough:
-        return low + enough
+    there = newton if low < newton < high + enough else -math.inf
+    if low < straight < high + enough:
+        there = max(there, straight)
+    if high == math.inf and low < far:
+        there = max(there, far)
+    if abs(cubic - newton) < abs(newton - x) and low < cubic < high:
+        there = cubic
+    step = there - x
+    if high == math.inf:
+        # A flip has not been seen yet: if steps do not shrink, go on faster.
+        return x + (step if 2.0 * step < before else 2.0 * step)
     if abs(there - high) <= enough:
         return high - enough
-    if low < there < high and 2.0 * abs(there - x) < before:
+    if low < there < high and 2.0 * abs(step) < before:
         return there
     if low > 0.0 and high > 4.0 * low:
         return math.sqrt(low) * math.sqrt(high)
@@ -238,54 +247,59 @@ def _step(x, low, high, height, slope, pole, before):
 
 @inner
 def _compare(limit, near, entries, count, edges, terms, stack):
-    """Return the root of log P − log N below a limit, infinity if it lies beyond.
+    """Return the root of h = log P − log N below a limit, infinity if it lies beyond.
 
     NaN where rounding would show, or numbers leave their range.
     """
     x, low, high = 0.0, 0.0, min(limit, FARTHEST)
-    bounded, before, change = False, math.inf, math.inf
-    # Where P vanishes, P / P′ = (x − pole) / k is straight: two points show where that is.
-    pole, last_x, last_ratio = math.nan, math.nan, math.nan
+    bounded, change, before, latest = False, math.inf, math.inf, math.inf
+    last, last_ratio, last_x = (math.nan, math.nan, math.nan), math.nan, math.nan
     for _ in range(MAX_STEPS):
-        positive, fall, negative, rise = _evaluate(x, entries, count, edges, terms, stack)
+        positive, fall, negative, rise, total = _evaluate(x, entries, count, edges, terms, stack)
         if max(positive, negative) < TINY or 0.0 < min(positive, negative) < TINY:
             return math.nan
-        lead, height, slope = positive - negative, math.inf, math.nan
-        if min(positive, negative) > 0.0:
-            height, slope = math.log(positive / negative), fall / positive - rise / negative
-            change = abs(rise - fall) * x
-            ratio = positive / fall
-            pole = x - ratio * (x - last_x) / (ratio - last_ratio)
-            last_x, last_ratio = x, ratio
-        elif lead < 0.0:
-            height = -math.inf
+        lead = positive - negative
         if x == 0.0 or (x == high and not bounded and lead > 0.0):
-            if not lead > near * _measure(x, entries, count, edges, terms, stack):
+            if not lead > near * total:
                 return math.nan
             if x > 0.0:
                 return math.inf if limit < FARTHEST else math.nan
+        newton, straight, cubic, far = math.nan, math.nan, math.nan, math.nan
+        if min(positive, negative) > 0.0:
+            height, slope = math.log(positive / negative), fall / positive - rise / negative
+            newton = x - height / slope
+            change = (rise - fall) * x
+            if abs(newton - x) <= ENOUGH * x:
+                return newton if change > near * total else math.nan
+            cubic = _interpolate(x, height, slope, last)
+            last = x, height, slope
         if lead > 0.0:
             low = x
+            # Logarithms see their own pole only, at N = 0, while little is lost.
+            straight = x - lead / (fall - rise)
+            # Where P vanishes, P / P′ = (x − pole) / k is straight: two points show where that is.
+            ratio = positive / fall
+            pole = x - ratio * (x - last_x) / (ratio - last_ratio)
+            if x < pole < math.inf:
+                far = pole
+                if negative > 0.0:
+                    far -= (pole - x) * math.exp(height / (slope * (pole - x)))
+            last_x, last_ratio = x, ratio
         else:
             high, bounded = x, True
-        if bounded and high - low <= 3.0 * ENOUGH * high:
-            x = 0.5 * (low + high)
-            sure = change > near * _measure(x, entries, count, edges, terms, stack)
-            return x if sure else math.nan
-        if height == math.inf:
-            # Nothing is lost yet: P is convex, and vanishes no earlier than its tangent.
-            height, slope = positive, fall
+        if bounded and high - low <= 2.0 * ENOUGH * high:
+            return high if change > near * total else math.nan
         # Until a flip has been seen, the end may be looked at too.
-        there = _step(x, low, high if bounded else math.inf, height, slope, pole, before)
+        there = _step(x, low, high if bounded else math.inf, newton, straight, far, cubic, before)
         there = there if there < high else high
-        before = abs(there - x) if x > 0.0 else math.inf
+        before, latest = latest, abs(there - x) if x > 0.0 else math.inf
         x = there
     return math.nan
 
 
 @kernel(
     types.void(
-        *(code_matrix, float_matrix, float_matrix),
+        *(float_matrix, float_matrix),
         *(int_vector, int_vector, code_vector, code_vector, float_vector, code_vector, code_vector),
         *(int_vector, int_vector, types.float64, types.float64),
         *(int_matrix_out, float_vector_out, float_vector_out, float_matrix_out, float_matrix_out),
@@ -293,7 +307,6 @@ def _compare(limit, near, entries, count, edges, terms, stack):
     )
 )
 def search(
-    tree_nodes,
     class_probs,
     edges,
     starts,
@@ -321,7 +334,7 @@ def search(
 
     Parameters
     ----------
-    tree_nodes, class_probs : of the forest
+    class_probs : of the leaves
     edges : (nodes, 4), the weight of the edge to each node, its slopes, and the parent
     starts … chain : what rows reach, see `gaps.Reached`
     prediction, runner_up : (rows,)
@@ -334,7 +347,7 @@ def search(
     for row in range(len(found)):
         best = prediction[row]
         found[row], tipping[row] = math.inf, -1
-        count = _copy_row(reached, edges, tree_nodes, row, len(found), entries, masses, copied)
+        count = _copy_row(reached, edges, row, len(found), entries, masses, copied)
         for turn in range(class_probs.shape[1] + 1):
             # The runner-up is the first: who comes after mostly needs one look.
             rival = runner_up[row] if turn == 0 else np.int64(turn - 1)

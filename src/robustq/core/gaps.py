@@ -19,20 +19,20 @@ __all__ = ["Gaps", "Reached"]
 
 
 class Reached(NamedTuple):
-    """What rows reach of the trees of a mixture: entries, children before parents.
+    """What rows reach of the trees of a mixture: entries, parents before children.
 
     Attributes
     ----------
     starts, chain_starts : ndarray of shape (trees · rows + 1,)
         Where the entries of each row in each tree begin, and the edges: tree by tree.
     what : ndarray of shape (entries,)
-        The node of a leaf; or, negative, a join of the two entries before it.
+        The number of a leaf; or −1, a join of two entries that come after it.
     lengths : ndarray of shape (entries,)
-        How many edges lead up from there to a child of a join; or ~length, to a root.
+        How many edges lead down there from a child of a join; or ~length, from a root.
     mass, scale : ndarray of shape (entries,)
         Π p(f_i) at a leaf, as mantissa and scale.
     chain : ndarray of shape (edges,)
-        The nodes below the edges: for a join the two of its children, then those that lead up.
+        The nodes below the edges: those that lead down, then for a join the two of its children.
     """
 
     starts: Indices
@@ -52,15 +52,18 @@ class Reached(NamedTuple):
         return cls(starts, chain_starts, what, lengths, np.empty(room), scale, chain)
 
     def trim(self) -> Reached:
-        """Return a copy without the room that was not needed."""
+        """Return what was filled; a copy if most of the room was not needed."""
         entries, edges = self.starts[-1], self.chain_starts[-1]
-        return self._replace(
-            what=self.what[:entries].copy(),
-            lengths=self.lengths[:entries].copy(),
-            mass=self.mass[:entries].copy(),
-            scale=self.scale[:entries].copy(),
-            chain=self.chain[:edges].copy(),
-        )
+        used = {
+            "what": self.what[:entries],
+            "lengths": self.lengths[:entries],
+            "mass": self.mass[:entries],
+            "scale": self.scale[:entries],
+            "chain": self.chain[:edges],
+        }
+        if 2 * entries < len(self.what):
+            used = {name: array.copy() for name, array in used.items()}
+        return self._replace(**used)
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +84,7 @@ class Gaps(Straight):
             for starts in (reached.starts, reached.chain_starts)
         )
         kernels.search(
-            *(tables.leaf, tables.class_probs, made.edges, *reached),
+            *(tables.class_probs, made.edges, *reached),
             *(found.prediction, found.runner_up, made.limit),
             NEAR * (self.factors + tables.depth),
             np.empty((longest, 2), dtype=np.int64),

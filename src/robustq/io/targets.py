@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from robustq.exceptions import InputError
-from robustq.tables import as_numbers, is_continuous
+from robustq.tables import as_numbers, is_continuous, remark_on_labels
 from robustq.tables.texts import is_text
 
 from .adapting import adapt_labels, adapt_numbers
@@ -66,6 +66,11 @@ def separate_target(table: pa.Table, target: str, dropped: Sequence[str] = ()) -
         msg = f"there is no column but {target!r}: there is nothing to learn from"
         raise InputError(msg)
     y = _read_labels(known[target], target)
+    _refuse_what_hardly_repeats(y, target)
+    return Labelled(X, y, rows)
+
+
+def _refuse_what_hardly_repeats(y: np.ndarray[Any, Any], target: str) -> None:
     if is_continuous(y):
         different = len(np.unique(y))
         msg = (
@@ -75,7 +80,13 @@ def separate_target(table: pa.Table, target: str, dropped: Sequence[str] = ()) -
             f"classes, say --categorical {target}"
         )
         raise InputError(msg)
-    return Labelled(X, y, rows)
+    remark = remark_on_labels(y)
+    if remark:
+        msg = (
+            f"column {target!r} holds {len(np.unique(y)):,} different texts in {len(y):,} rows, "
+            f"such as {y[0]!s}, and a class needs several rows. It {remark}"
+        )
+        raise InputError(msg)
 
 
 def name_classes(table: pa.Table, target: str) -> pa.Table:

@@ -5,7 +5,7 @@ from .columns import Binned, Categorical, Numeric, as_numbers, is_missing
 from .distinct import find_distinct
 from .encoding import Encoding, Rows
 from .table import Table
-from .understanding import Verdict, is_continuous, remark_on_classes
+from .understanding import Verdict, is_continuous, remark_on_classes, remark_on_labels
 
 __all__ = [
     "MISSING",
@@ -22,4 +22,5 @@ __all__ = [
     "is_continuous",
     "is_missing",
     "remark_on_classes",
+    "remark_on_labels",
 ]

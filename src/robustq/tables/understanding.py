@@ -32,7 +32,14 @@ if TYPE_CHECKING:
 
     from .table import Column
 
-__all__ = ["MANY", "Verdict", "is_continuous", "remark_on_classes", "understand"]
+__all__ = [
+    "MANY",
+    "Verdict",
+    "is_continuous",
+    "remark_on_classes",
+    "remark_on_labels",
+    "understand",
+]
 
 MANY = 50  # more different whole numbers than this are numbers
 MANY_CATEGORIES = 1000  # more categories than this are mostly rare ones
@@ -110,6 +117,17 @@ def is_continuous(values: np.ndarray[Any, Any]) -> bool:
         return False
     different = len(np.unique(values))
     return different > MANY and different * ROWS_PER_CLASS > len(values)
+
+
+def remark_on_labels(values: np.ndarray[Any, Any]) -> str:
+    """Return what texts look like that hardly repeat, and so name no classes; else nothing."""
+    if values.dtype.kind != "U":
+        return ""
+    texts = np.unique(values)
+    if len(texts) <= MANY or 2 * len(texts) <= len(values):
+        return ""
+    remark = _remark_on_numbers(pa.array(texts[:LOOKED_AT]), len(texts))
+    return remark or "looks like an id or like prose: name another column"
 
 
 def remark_on_classes(classes: np.ndarray[Any, Any], labels: Indices) -> str:

@@ -24,7 +24,6 @@ from robustq.kernels import (
     float_vector,
     float_vector_out,
     inner,
-    int_matrix_out,
     int_vector,
     int_vector_out,
     kernel,
@@ -407,28 +406,54 @@ def mix(nodes, reach, reach_scale, class_probs, ends, mass, scale, out):
 
 
 @inner
-def _climb(nodes, parents, root, node, closes, codes, row, what, lengths, chain, at, used):
-    """Write the edges above a leaf, and the joins that it completes; return where both end.
+def _descend(
+    nodes,
+    sets,
+    thresholds,
+    lists,
+    kinds,
+    slots,
+    root,
+    codes,
+    numbers,
+    row,
+    stack,
+    what,
+    lengths,
+    chain,
+    at,
+    used,
+):
+    """Write what a row reaches of a tree, parents first; return where entries and edges end.
 
-    `what` and `lengths` of the leaf's entry stand before `at`.
+    There must be room for one more entry, and for one more path.
     """
-    begin = used
-    while node != root:
-        above = np.int64(parents[node])
-        if codes[row, nodes[above, FEATURE]] >= 0:
+    first, waiting = at, 1
+    stack[0] = root
+    while waiting > 0:
+        if at >= len(what) or used + len(stack) > len(chain):
+            return np.int64(-1), used
+        waiting -= 1
+        node, begin = stack[waiting], used
+        feature, child = nodes[node, FEATURE], np.int64(nodes[node, CHILD])
+        while feature != LEAF and codes[row, feature] >= 0:
+            node = child + _goes_right(
+                *(nodes, sets, thresholds, lists, kinds[feature], slots[feature]),
+                *(node, codes[row, feature], numbers, row),
+            )
             chain[used] = node
             used += 1
-        else:
-            lengths[at - 1] = used - begin
-            if closes == 0:
-                return at, used
-            closes -= 1
-            what[at], at = -1, at + 1
-            chain[used], chain[used + 1] = nodes[above, CHILD], nodes[above, CHILD] + 1
+            feature, child = nodes[node, FEATURE], np.int64(nodes[node, CHILD])
+        lengths[at] = used - begin
+        what[at] = child
+        if feature != LEAF:
+            what[at] = -1
+            chain[used], chain[used + 1] = child, child + 1
             used += 2
-            begin = used
-        node = above
-    lengths[at - 1] = ~(used - begin)
+            stack[waiting], stack[waiting + 1] = child + 1, child
+            waiting += 2
+        at += 1
+    lengths[first] = ~lengths[first]
     return at, used
 
 
@@ -440,9 +465,7 @@ def _climb(nodes, parents, root, node, closes, codes, row, what, lengths, chain,
             *reaches,
             *contents,
             float_matrix,
-            code_vector,
-            types.int64,
-            int_matrix_out,
+            int_vector_out,
         ),
         *(code_vector_out, code_matrix, float_matrix, int_vector_out, float_matrix_out),
         *(int_vector_out, int_vector_out, code_vector_out, code_vector_out, float_vector_out),
@@ -466,8 +489,6 @@ def spread(
     entry_probs,
     normals,
     class_probs,
-    parents,
-    depth,
     stack,
     known,
     codes,
@@ -485,59 +506,48 @@ def spread(
     """Write log p(c, f) for rows with any evidence, and all that they reach; see `gaps.Reached`.
 
     `plain` tells that all features are narrow. The stack has room for two more than the longest
-    path, which is `depth`, and `known` for one more than all features; `out` is 0 before. Gives
-    back whether there was room enough.
+    path, and `known` for one more than all features; `out` is 0 before. Gives back whether there
+    was room enough.
     """
     trees, rows = len(roots) - 1, len(codes)
     at, used = np.int64(0), np.int64(0)
     for row in range(rows):
         exponents[row] = NOTHING
     for tree in range(trees):
-        root = np.int64(roots[tree])
         for row in range(rows):
+            first = at
             entry_starts[tree * rows + row], chain_starts[tree * rows + row] = at, used
+            at, used = _descend(
+                *(nodes, sets, thresholds, lists, kinds, slots, np.int64(roots[tree])),
+                *(codes, numbers, row, stack, what, lengths, chain, at, used),
+            )
+            if at < 0:
+                return False
             some = np.int64(0)
             for feature in range(codes.shape[1]):
                 known[some] = feature
                 some += codes[row, feature] >= 0
-            # A node, and how many joins are complete when all below it is done.
-            stack[0, 0], stack[0, 1] = root, 0
-            waiting = 1
-            while waiting > 0:
-                waiting -= 1
-                node, closes = stack[waiting, 0], stack[waiting, 1]
-                feature, child = nodes[node, FEATURE], np.int64(nodes[node, CHILD])
-                while feature != LEAF and codes[row, feature] >= 0:
-                    node = child + _goes_right(
-                        *(nodes, sets, thresholds, lists, kinds[feature], slots[feature]),
-                        *(node, codes[row, feature], numbers, row),
-                    )
-                    feature, child = nodes[node, FEATURE], np.int64(nodes[node, CHILD])
-                if feature != LEAF:
-                    stack[waiting, 0], stack[waiting, 1] = child + 1, closes + 1
-                    stack[waiting + 1, 0], stack[waiting + 1, 1] = child, 0
-                    waiting += 2
-                    continue
-                if at + depth + 1 > len(what) or used + 2 * depth + 1 > len(chain):
-                    return False
-                part, steps = 0.0, np.int64(0)
-                if plain:
-                    part = _multiply_sets(
-                        *(seen, starts, entry_probs, child, codes.shape[1]),
+            # By themselves, leaves do not wait for the way to the next one.
+            for entry in range(first, at):
+                leaf = np.int64(what[entry])
+                mass[entry], scale[entry] = 0.0, 0
+                if plain and leaf >= 0:
+                    mass[entry] = _multiply_sets(
+                        *(seen, starts, entry_probs, leaf, codes.shape[1]),
                         *(known, some, codes, row),
                     )
-                if part < LOWEST:
-                    part, steps = _weigh(
+            for entry in range(first, at):
+                leaf = np.int64(what[entry])
+                if leaf < 0:
+                    continue
+                if mass[entry] < LOWEST:
+                    mass[entry], scale[entry] = _weigh(
                         *(1.0, np.int64(0), kinds, slots, seen, starts, entry_codes, entry_probs),
-                        *(normals, child, codes, numbers, row),
+                        *(normals, leaf, codes, numbers, row),
                     )
-                what[at], mass[at], scale[at] = node, part, steps
-                part, steps = times(part, steps + np.int64(reach_scale[child]), reach[child])
-                exponents[row] = _add(out, row, exponents[row], class_probs, child, part, steps)
-                at, used = _climb(
-                    *(nodes, parents, root, node, closes, codes, row),
-                    *(what, lengths, chain, at + 1, used),
-                )
+                steps = np.int64(scale[entry]) + np.int64(reach_scale[leaf])
+                part, steps = times(mass[entry], steps, reach[leaf])
+                exponents[row] = _add(out, row, exponents[row], class_probs, leaf, part, steps)
     entry_starts[trees * rows], chain_starts[trees * rows] = at, used
     for row in range(rows):
         _take_logarithms(out, row, exponents[row], trees)

@@ -406,7 +406,7 @@ class Forest:
         from . import _route_kernels  # noqa: PLC0415 (numba is imported when it is needed)
 
         codes, numbers = _contiguous(rows)
-        stack = np.empty((self.depth + 2, 2), dtype=np.int64)
+        stack = np.empty(self.depth + 2, dtype=np.int64)
         known = np.empty(codes.shape[1] + 1, dtype=np.int32)
         room = 2 * ROWS_AT_ONCE * self.trees * (self.depth + 1)
         start, count = 0, ROWS_AT_ONCE
@@ -416,7 +416,7 @@ class Forest:
             out = np.zeros((count, self.class_probs.shape[1]))
             reached = Reached.empty(self.trees, count, room)
             if not _route_kernels.spread(
-                *(self.is_plain, *self.arrays, self.class_probs, self.parents, self.depth),
+                *(self.is_plain, *self.arrays, self.class_probs),
                 *(
                     stack,
                     known,
