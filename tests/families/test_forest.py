@@ -40,6 +40,7 @@ def small_forest(**options):
     return GenerativeForestClassifier(**{"n_estimators": 7, "random_state": 0} | options)
 
 
+@pytest.mark.filterwarnings("ignore::robustq.RigidModelWarning")
 @parametrize_with_checks(
     [
         GenerativeForestClassifier(n_estimators=3, random_state=0),
@@ -498,6 +499,7 @@ def test_what_is_no_forest_is_refused(forest, message):
 # As plain data
 
 
+@pytest.mark.filterwarnings("ignore::robustq.RigidModelWarning")  # of no depth
 def test_a_model_survives_json_exactly():
     frame, y = weather()
     frame["wide"] = np.arange(ROWS) % 80

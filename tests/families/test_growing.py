@@ -12,6 +12,10 @@ from robustq.families.forest.planting import Sample
 from robustq.tables import Rows
 
 
+# Some are made so small that nothing flips them.
+pytestmark = pytest.mark.filterwarnings("ignore::robustq.RigidModelWarning")
+
+
 def gini(counts):
     total = counts.sum()
     return total - (counts**2).sum() / total if total else 0.0

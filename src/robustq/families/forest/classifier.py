@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
-    from robustq.arrays import Indices
+    from robustq.arrays import Floats, Indices
     from robustq.tables import Rows
 
 __all__ = ["KIND", "RECIPE", "GenerativeForestClassifier", "GenerativeTreeClassifier"]
@@ -233,7 +233,7 @@ class GenerativeForestClassifier(GenerativeClassifier):
         classes, labels = find_classes(read_labels(y, table.rows))
         weights = read_weights(sample_weight, table.rows)
         weights = weigh_classes(self.class_weight, classes, labels, weights)
-        bins = _count_bins(table.rows) if self._ways.shrunk else None
+        bins = _count_bins(weights) if self._ways.shrunk else None
         encoding = self._learn_encoding(table, weights, bins, classes, labels, tails=True)
         rows = encode(encoding, table, self._threads())
         sample = Sample.of(rows, labels, weights, len(classes))
@@ -496,8 +496,11 @@ smoothing, min_sd, class_weight, handle_unknown, categorical, numeric, n_jobs, r
             raise InputError(msg)
 
 
-def _count_bins(rows: int) -> int:
-    return min(max(FEWEST_BINS, rows // ROWS_OF_A_BIN), MOST_BINS)
+def _count_bins(weights: Floats) -> int:
+    """Return how many bins a number has; whole weights are repeated rows."""
+    whole = bool(np.all(weights == np.floor(weights)))
+    rows = weights.sum() if whole else np.count_nonzero(weights)
+    return int(min(max(FEWEST_BINS, rows // ROWS_OF_A_BIN), MOST_BINS))
 
 
 def _seed_of(random_state: Any) -> int:

@@ -298,6 +298,9 @@ class Forest:
     @cached_property
     def cautions(self) -> tuple[str, ...]:
         """What makes its robustness less than it seems, in words."""
+        if self.class_probs.shape[1] == 1:
+            # Nobody expects another prediction.
+            return ()
         best = int(self.class_probs[0].argmax())
         rivals = np.delete(self.class_probs, best, axis=1).max(axis=1, initial=0.0)
         if self.leaves == self.trees:
