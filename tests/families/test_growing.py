@@ -11,7 +11,6 @@ from robustq.families.forest.model import CHILD, FEATURE, LEAF
 from robustq.families.forest.planting import Sample
 from robustq.tables import Rows
 
-
 # Some are made so small that nothing flips them.
 pytestmark = pytest.mark.filterwarnings("ignore::robustq.RigidModelWarning")
 
