@@ -234,18 +234,17 @@ def show(results: dict[str, dict[str, pd.DataFrame]], against: str) -> Iterator[
     """Yield the lines of a Markdown table for each model: its measures, and what it gains."""
     for name in next(iter(results.values())):
         measures = next(iter(results.values()))[name].columns
-        yield f"\n{name}: mean (difference to {against} ± standard error; + is better)\n"
+        about = f" (difference to {against} ± standard error; + is better)"
+        yield f"\n{name}: mean{'' if name == against else about}\n"
         yield f"| set | {' | '.join(measures)} |"
         yield f"|---|{'---:|' * len(measures)}"
-        gains = []
+        means, gains = [], []
         for data, tables in results.items():
-            gain = _gain(tables[name], tables[against])
+            gain = _gain(tables[name], tables[against]) if name != against else pd.DataFrame()
+            means.append(tables[name].mean())
             gains.append(gain.mean())
-            cells = [_say(tables[name][m].mean(), gain.get(m)) for m in measures]
-            yield f"| {data} | {' | '.join(cells)} |"
-        mean = pd.DataFrame(gains)
-        cells = [_say(None, mean[m].dropna()) if m in mean else "" for m in measures]
-        yield f"| all {len(gains)} | {' | '.join(cells)} |"
+            yield _say(data, means[-1], gain)
+        yield _say(f"all {len(means)}", pd.DataFrame(means).mean(), pd.DataFrame(gains))
 
 
 def _gain(ours: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:
@@ -254,12 +253,15 @@ def _gain(ours: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:
     return (ours[shared] - theirs[shared]) * signs
 
 
-def _say(mean: float | None, gain: pd.Series | None) -> str:
-    text = "" if mean is None else f"{mean:.4f}"
-    if gain is None or len(gain) < 1:
-        return text
-    error = gain.std() / np.sqrt(len(gain)) if len(gain) > 1 else float("nan")
-    return f"{text} ({gain.mean():+.4f} ± {error:.4f})".strip()
+def _say(title: str, means: pd.Series, gains: pd.DataFrame) -> str:
+    """Return a line: means, and of what is compared the mean gain and its standard error."""
+    cells = [title]
+    for measure, mean in means.items():
+        cells.append(f"{mean:.4f}")
+        if measure in gains:
+            gain = gains[measure]
+            cells[-1] += f" ({gain.mean():+.4f} ± {gain.std() / np.sqrt(len(gain)):.4f})"
+    return f"| {' | '.join(cells)} |"
 
 
 def main() -> None:
