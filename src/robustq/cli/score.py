@@ -212,7 +212,7 @@ def _report(console: Any, scorer: Scorer, rows: int, seconds: float, output: str
 
     for text in scorer.model.cautions:
         caution(console, text)
-    if scorer.endless and rows:
+    if scorer.endless and rows and not scorer.model.cautions:
         caution(console, describe_endless(sorted(scorer.endless), rows))
     if scorer.unknown:
         caution(console, describe_unknown(scorer.unknown))

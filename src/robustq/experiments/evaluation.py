@@ -99,7 +99,7 @@ def _list_cautions(
     """Return, in words, what makes the figures less than they seem."""
     cautions = list(model.cautions)
     endless = [name for name, found in assessment.robustness.items() if np.isinf(found).all()]
-    if endless:
+    if endless and not cautions:
         cautions.append(describe_endless(endless, len(y)))
     if assessment.unknown:
         cautions.append(describe_unknown(assessment.unknown))
