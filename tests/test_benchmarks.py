@@ -11,6 +11,7 @@ from benchmarks import races
 from benchmarks.comparison import Comparison, is_worse
 from benchmarks.conditions import Conditions
 from benchmarks.figures import Figure, read, summarise, write
+from benchmarks.learning import compare, keep, load, recall, show
 from benchmarks.races import Race
 
 from robustq.exceptions import UnknownNameError
@@ -233,3 +234,14 @@ def test_every_bench_is_there():
     folder = Path(command.__file__).parent
     holds = {path.stem for path in folder.glob("*.py") if "def races(" in path.read_text()}
     assert holds == set(command.BENCHES)
+
+
+def test_what_was_learned_is_kept_and_shown(tmp_path):
+    names = ["shrunk", "scikit-learn"]
+    found = {"wine_numbers": compare(load("wine_numbers", None), names, 2, ["tv", "margin"])}
+    keep(found, tmp_path / "kept.csv")
+    again = recall(tmp_path / "kept.csv")
+    assert list(again["wine_numbers"]["shrunk"]) == list(found["wine_numbers"]["shrunk"])
+    assert list(show(again, names[-1])) == list(show(found, names[-1]))
+    assert 0.9 < found["wine_numbers"]["shrunk"]["AUC"].mean() <= 1.0
+    assert recall(tmp_path / "nothing.csv") == {}

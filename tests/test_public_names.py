@@ -22,6 +22,7 @@ def test_the_public_names_are_these():
         "NaiveBayesClassifier",
         "NoGuaranteeWarning",
         "OtherPredictionWarning",
+        "RigidModelWarning",
         "RobustqError",
         "SelectiveClassifier",
         "TableWarning",

@@ -11,9 +11,9 @@
     ├── FileError (OSError)             a file cannot be had, read or written
     └── UnsupportedError (ValueError)   an object cannot do what is asked of it
 
-Beside them stand ``UnknownValueWarning``, ``TableWarning``, ``NoGuaranteeWarning`` and
-``OtherPredictionWarning``, and scikit-learn's ``NotFittedError`` has a twin that is a
-``RobustqError`` too.
+Beside them stand ``UnknownValueWarning``, ``TableWarning``, ``RigidModelWarning``,
+``NoGuaranteeWarning`` and ``OtherPredictionWarning``, and scikit-learn's ``NotFittedError`` has a
+twin that is a ``RobustqError`` too.
 """
 
 import sys
@@ -29,6 +29,7 @@ __all__ = [
     "OtherPredictionWarning",
     "ParameterError",
     "PositionError",
+    "RigidModelWarning",
     "RobustqError",
     "TableWarning",
     "UnknownNameError",
@@ -114,6 +115,10 @@ class TableWarning(UserWarning):
     def __init__(self, message: str = "", remarks: dict[str, str] | None = None) -> None:
         super().__init__(message)
         self.remarks = remarks or {}
+
+
+class RigidModelWarning(UserWarning):
+    """A model was learned whose predictions nothing flips: how robust they are tells nothing."""
 
 
 class UnknownValueWarning(UserWarning):

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from robustq import GenerativeForestClassifier, NaiveBayesClassifier
+from robustq import GenerativeForestClassifier, NaiveBayesClassifier, RigidModelWarning
 from robustq.core.neighbourhoods import read, read_all
 from robustq.exceptions import DomainError, InputError, UnknownNameError, UnsupportedError
 from robustq.io import adapt_table, infer_types, open_sources
@@ -259,9 +259,21 @@ def test_neighbourhoods_are_named_in_the_columns(model):
 def test_what_a_model_cannot_answer_is_refused_at_once(model):
     with pytest.raises(UnknownNameError, match="no part 'priors'"):
         Scorer(model, [read("tv", parts=["priors"])])
-    if isinstance(model, GenerativeForestClassifier):
-        with pytest.raises(UnsupportedError, match="density"):
-            Scorer(model, [read("tv_joint")])
+
+
+def test_densities_are_refused_at_once():
+    model = GenerativeForestClassifier(5, leaves="additive", random_state=0).fit(TABLE, Y)
+    with pytest.raises(UnsupportedError, match="density"):
+        Scorer(model, [read("tv_joint")])
+
+
+def test_where_nothing_flips_any_row_is_known():
+    with pytest.warns(RigidModelWarning):
+        rigid = GenerativeForestClassifier(5, max_depth=0, random_state=0).fit(TABLE, Y)
+    scorer = Scorer(rigid, read_all(["tv", "tv_all"]))
+    for start in (0, 50):
+        scorer.score(TABLE.slice(start, 50))
+    assert scorer.endless == {"tv"}
 
 
 def test_unknown_values_are_counted_by_every_thread_for_itself(model):

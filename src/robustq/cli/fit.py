@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from .consoles import (
+    caution,
     check_output,
     check_seed,
     fill_row,
@@ -212,7 +213,7 @@ def _learn(
     confidence: float,
     perturbation: str,
 ) -> Trained:
-    from robustq.exceptions import TableWarning  # noqa: PLC0415
+    from robustq.exceptions import RigidModelWarning, TableWarning  # noqa: PLC0415
     from robustq.indicators.finding import find_neighbourhood  # noqa: PLC0415 (slow to import)
     from robustq.selection.gates import Promise  # noqa: PLC0415
     from robustq.selection.training import train  # noqa: PLC0415
@@ -226,6 +227,7 @@ def _learn(
     ):
         # What they say is shown in words of the command, once.
         warnings.simplefilter("ignore", TableWarning)
+        warnings.simplefilter("ignore", RigidModelWarning)
         return train(
             *(made, data.X, data.y),
             holdout=holdout,
@@ -278,6 +280,8 @@ def _show_model(
         + (f"; {unlabelled:,} rows without a label left out" if unlabelled else ""),
         markup=False,
     )
+    for text in model.cautions:
+        caution(console, text)
     if found is not None:
         _show_holdout(console, found)
     if "gate" in model.training_:

@@ -209,9 +209,13 @@ def _watch(sources: list[Source], *, shown: bool) -> Iterator[Callable[[int], No
 
 
 def _report(console: Any, scorer: Scorer, rows: int, seconds: float, output: str) -> None:
-    from robustq.families.base import describe_unknown  # noqa: PLC0415 (slow to import)
+    from robustq.families.base import describe_endless, describe_unknown  # noqa: PLC0415 (slow)
     from robustq.families.others import describe_others  # noqa: PLC0415
 
+    for text in scorer.model.cautions:
+        caution(console, text)
+    if scorer.endless and rows and not scorer.model.cautions:
+        caution(console, describe_endless(sorted(scorer.endless), rows))
     if scorer.unknown:
         caution(console, describe_unknown(scorer.unknown))
     if others := getattr(scorer.model, "others", 0):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -54,7 +54,7 @@ class Reached(NamedTuple):
     def trim(self) -> Reached:
         """Return what was filled; a copy if most of the room was not needed."""
         entries, edges = self.starts[-1], self.chain_starts[-1]
-        used = {
+        used: dict[str, Any] = {
             "what": self.what[:entries],
             "lengths": self.lengths[:entries],
             "mass": self.mass[:entries],

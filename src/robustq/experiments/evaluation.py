@@ -11,7 +11,7 @@ from robustq import rejection
 from robustq.blocks import for_each_block
 from robustq.core.neighbourhoods import read
 from robustq.credal.curves import trace
-from robustq.families.base import describe_unknown
+from robustq.families.base import describe_endless, describe_unknown
 from robustq.families.others import describe_others
 from robustq.families.seen_rows import find_seen
 from robustq.indicators import get
@@ -106,7 +106,12 @@ def _list_cautions(
     model: Any, X: pa.Table, y: np.ndarray[Any, Any], assessment: Assessment
 ) -> list[str]:
     """Return, in words, what makes the figures less than they seem."""
-    cautions = [describe_unknown(assessment.unknown)] if assessment.unknown else []
+    cautions = list(model.cautions)
+    endless = [name for name, found in assessment.robustness.items() if np.isinf(found).all()]
+    if endless and not cautions:
+        cautions.append(describe_endless(endless, len(y)))
+    if assessment.unknown:
+        cautions.append(describe_unknown(assessment.unknown))
     if assessment.others:
         told = describe_others(model.estimator)
         cautions.append(f"in {assessment.others:,} of {len(y):,} rows {told}")

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
 __all__ = [
     "GenerativeClassifier",
     "NotFittedError",
+    "describe_endless",
     "describe_unknown",
     "encode",
     "ignoring_unknown_values",
@@ -211,6 +212,12 @@ class GenerativeClassifier(Scoring, ClassifierMixin, BaseEstimator, ABC):
         return rows, (joint + rng.gumbel(size=joint.shape)).argmax(axis=1)
 
     # Robustness
+
+    @property
+    def cautions(self) -> tuple[str, ...]:
+        """What makes the robustness of this model less than it seems, in words."""
+        self._require_fitted()
+        return tuple(getattr(self.model_, "cautions", ()))
 
     @property
     def parts(self) -> tuple[str, ...]:
@@ -549,12 +556,15 @@ class GenerativeClassifier(Scoring, ClassifierMixin, BaseEstimator, ABC):
         bins: int | None,
         classes: np.ndarray[Any, Any] | None = None,
         labels: Indices | None = None,
+        *,
+        tails: bool = False,
     ) -> Encoding:
         """Return how a table is understood; warn of what looks like a mistake."""
         encoding = Encoding.learn(
             table,
             weights,
             bins=bins,
+            tails=tails,
             categorical=() if self.categorical is None else self.categorical,
             numeric=() if self.numeric is None else self.numeric,
             labels=labels,
@@ -659,6 +669,14 @@ def describe_unknown(counts: Mapping[str, int], most: int = 10) -> str:
     shown = [f"{count:,} in {label}" for label, count in list(counts.items())[:most]]
     more = f", … and more in {len(counts) - most:,} columns" if len(counts) > most else ""
     return f"values never seen in training, taken as missing: {', '.join(shown)}{more}"
+
+
+def describe_endless(names: Iterable[str], rows: int) -> str:
+    """Return in words in which neighbourhoods nothing flips any of some rows."""
+    return (
+        f"nothing flips any of the {rows:,} predictions in {', '.join(names)}: robustness is "
+        "infinite there, and tells none of them from the others"
+    )
 
 
 @contextmanager

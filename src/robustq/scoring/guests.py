@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -78,6 +78,7 @@ class Guest:
 
     estimator: Any
     others: int = 0
+    cautions: ClassVar[tuple[str, ...]] = ()  # nothing is known of how it was made
     _numeric: dict[str, bool] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

@@ -71,6 +71,8 @@ class Scorer:
         How many values of each column were never seen in training, in all that `score` was given.
     accepted : int
         How many predictions the gate accepted, in all that `score` was given.
+    endless : set of str
+        The neighbourhoods in which nothing flips any row that `score` was given.
 
     Raises
     ------
@@ -86,8 +88,10 @@ class Scorer:
     delta: float | None = None
     unknown: Counter[str] = field(default_factory=Counter)
     accepted: int = 0
+    endless: set[str] = field(init=False)
 
     def __post_init__(self) -> None:
+        self.endless = {neighbourhood.name for neighbourhood in self.neighbourhoods}
         # What the model cannot answer is refused before anything is read.
         self._asked: Guest | _Ours
         self._asked = self.model if isinstance(self.model, Guest) else _Ours(self.model)
@@ -134,6 +138,9 @@ class Scorer:
         self.unknown.update(unknown)
         if self.gate is not None:
             self.accepted += int(np.count_nonzero(scored["accepted"].to_numpy()))
+        for name in sorted(self.endless):
+            if not np.isinf(scored[f"robustness_{name}"].to_numpy()).all():
+                self.endless.remove(name)
         return scored
 
     def score_and_count(self, table: pa.Table) -> tuple[pa.Table, dict[str, int]]:

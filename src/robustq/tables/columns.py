@@ -203,8 +203,13 @@ def learn_categories(column: Column, name: str, label: str) -> Categorical:
     return Categorical(name, tuple(_unique_numbers(values, label)))
 
 
-def learn_bins(column: Column, name: str, label: str, bins: int, weights: Floats) -> Binned:
-    """Return bins that hold equal shares of the weights, as far as ties allow."""
+def learn_bins(
+    column: Column, name: str, label: str, bins: int, weights: Floats, *, tails: bool = False
+) -> Binned:
+    """Return bins that hold equal shares of the weights, as far as ties allow.
+
+    With tails, there are two more for what lies farther out than half of the range.
+    """
     numbers = as_numbers(column, label)
     present = ~np.isnan(numbers)
     numbers, weights = numbers[present], weights[present]
@@ -214,7 +219,21 @@ def learn_bins(column: Column, name: str, label: str, bins: int, weights: Floats
     # The one method that knows weights; it picks values of the column itself.
     edges = np.unique(np.quantile(numbers, shares, method="inverted_cdf", weights=weights))
     # The last edge must leave something above it.
-    return Binned(name, tuple(edges[edges < numbers.max()].tolist()))
+    edges = edges[edges < numbers.max()]
+    return Binned(name, tuple((_add_tails(edges, numbers) if tails else edges).tolist()))
+
+
+def _add_tails(edges: Floats, numbers: Floats) -> Floats:
+    low, high = numbers.min(), numbers.max()
+    if low == high:
+        # Of one value, there is nothing to tell apart.
+        return edges
+    largest, margin = np.finfo(np.float64).max, high / 2 - low / 2
+    with np.errstate(over="ignore"):
+        first, last = low - margin, high + margin
+    # A bin ends at its edge, inclusive; all that was seen lies between the tails.
+    first = min(max(first, -largest), np.nextafter(low, -np.inf))
+    return np.unique(np.clip([first, *edges, last], -largest, largest))
 
 
 def as_numbers(column: Column, label: str) -> Floats:

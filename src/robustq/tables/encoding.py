@@ -100,6 +100,7 @@ class Encoding:
         weights: Floats,
         *,
         bins: int | None,
+        tails: bool = False,
         categorical: Sequence[str | int] = (),
         numeric: Sequence[str | int] = (),
         labels: Indices | None = None,
@@ -113,6 +114,8 @@ class Encoding:
             Rows of weight 0 teach nothing.
         bins : int
             How many bins a numeric column is cut into, at most; None leaves numbers as they are.
+        tails : bool
+            Whether there are two more bins, for numbers far outside.
         categorical, numeric : sequence of str or int
             Columns, by name or position, whose kind is not to be inferred.
         labels : ndarray of int, optional
@@ -135,11 +138,11 @@ class Encoding:
             verdicts.append(verdict)
             if not verdict.numeric:
                 columns.append(learn_categories(column, name, label))
-            elif bins is not None:
-                columns.append(learn_bins(column, name, label, bins, weights[counted]))
-            elif np.isnan(as_numbers(column, label)).all():
+            elif (bins is None or tails) and np.isnan(as_numbers(column, label)).all():
                 # Nothing was ever seen here: whatever comes later is unknown.
                 columns.append(Categorical(name, ()))
+            elif bins is not None:
+                columns.append(learn_bins(column, name, label, bins, weights[counted], tails=tails))
             else:
                 columns.append(Numeric(name))
         return cls(tuple(columns), table.names is not None, tuple(verdicts))

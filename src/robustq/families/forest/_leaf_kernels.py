@@ -15,7 +15,7 @@ from robustq.kernels import (
     float_matrix_out,
     float_vector,
     float_vector_out,
-    int_matrix_out,
+    inner,
     int_vector,
     int_vector_out,
     kernel,
@@ -24,7 +24,15 @@ from robustq.kernels import (
 from ._growing_kernels import ITEMS, KEYS, sort_items
 from .model import CHILD, FEATURE, FIRST, HIGHEST, LEAF, LENGTH, NARROW, NUMERIC, WIDE
 
-__all__ = ["count_entries", "fill_leaves", "measure_cells", "measure_heights", "share"]
+__all__ = [
+    "count_values",
+    "estimate",
+    "find_entries",
+    "measure_cells",
+    "measure_heights",
+    "share",
+    "shrink_classes",
+]
 
 word_vector = types.Array(types.uint64, 1, "C", readonly=True)
 word_vector_out = types.Array(types.uint64, 1, "C")
@@ -47,12 +55,31 @@ def share(nodes, leaf_rows, rows, weights):
     weights[0] = 1.0  # the root's
 
 
+@inner
+def _lowest(word):
+    """Return the position of the lowest bit of a word."""
+    return np.int64(count_bits((word & (~word + np.uint64(1))) - np.uint64(1)))
+
+
+@inner
+def _add_base(word, base, first):
+    """Return the base of the values in a word, or how many they are."""
+    if not len(base):
+        return np.float64(count_bits(word))
+    total = 0.0
+    while word:
+        total += base[first + _lowest(word)]
+        word &= word - np.uint64(1)
+    return total
+
+
 @kernel(
     types.void(
         *(code_matrix, types.Array(types.uint64, 2, "C", readonly=True), float_matrix),
         *(code_vector, code_vector, code_vector, code_vector, code_vector),
+        *(float_vector, int_vector),
         *(word_matrix_out, word_matrix_out, float_matrix_out, float_matrix_out),
-        *(int_matrix_out, int_vector_out, code_matrix_out, float_matrix_out),
+        *(float_matrix_out, int_vector_out, float_matrix_out, float_matrix_out),
     )
 )
 def measure_cells(
@@ -64,36 +91,40 @@ def measure_cells(
     slots,
     sizes,
     parents,
+    base,
+    base_starts,
     cell,
     cut_words,
     ends,
     cut_ends,
-    counts,
+    sums,
     stack,
-    allowed,
+    masses,
     bounds,
 ):
-    """Write how many values each leaf of a tree allows, and between which numbers it lies.
+    """Write what base each leaf of a tree allows, and between which numbers it lies.
 
     A walk through the tree that keeps the cell of the node it is at: on the way back, what the
     node had cut off is put back.
 
     Parameters
     ----------
+    base, base_starts : see `Forest`; without a base values are counted
     cell : (features + 1, words), zeros; the last row is room for a list
     cut_words : (depth + 1, words)
     ends : (2, numeric features): −∞ and ∞
     cut_ends : (depth + 1, 2)
-    counts : (2, features + depth + 1)
+    sums : (2, features + depth + 1)
     stack : (3 · depth + 3,), its first entry 0
-    allowed : (leaves, categorical features), written
+    masses : (leaves, categorical features), written
     bounds : (leaves, 2 · numeric features), written: all lower ends, then all upper ends
     """
     features, numbers = len(kinds), ends.shape[1]
     for feature in range(features):
-        counts[0, feature] = sizes[feature]
+        sums[0, feature] = 0.0
         for value in range(sizes[feature] if kinds[feature] != NUMERIC else 0):
             cell[feature, value // WORD] |= np.uint64(1) << np.uint64(value % WORD)
+            sums[0, feature] += base[base_starts[slots[feature]] + value] if len(base) else 1.0
     waiting, level = 1, 0
     while waiting > 0:
         waiting -= 1
@@ -130,17 +161,18 @@ def measure_cells(
                     for k in range(length):
                         value = lists[first + k]
                         cell[features, value // WORD] |= np.uint64(1) << np.uint64(value % WORD)
-                counts[1, level] = counts[0, feature]
-                counts[0, feature] = 0
+                sums[1, level] = sums[0, feature]
+                sums[0, feature] = 0.0
                 for w in range(used):
                     cut_words[level, w] = cell[feature, w]
                     cell[feature, w] &= ~cell[features, w] if invert else cell[features, w]
-                    counts[0, feature] += np.int64(count_bits(cell[feature, w]))
+                    first = base_starts[slots[feature]] + w * WORD
+                    sums[0, feature] += _add_base(cell[feature, w], base, first)
         child = nodes[node, CHILD]
         if nodes[node, FEATURE] == LEAF:
             for feature in range(features):
                 if kinds[feature] != NUMERIC:
-                    allowed[child, slots[feature]] = counts[0, feature]
+                    masses[child, slots[feature]] = sums[0, feature]
             for slot in range(numbers):
                 bounds[child, slot], bounds[child, numbers + slot] = ends[0, slot], ends[1, slot]
             back = True
@@ -153,7 +185,7 @@ def measure_cells(
                 slot = slots[feature]
                 ends[0, slot], ends[1, slot] = cut_ends[level, 0], cut_ends[level, 1]
             else:
-                counts[0, feature] = counts[1, level]
+                sums[0, feature] = sums[1, level]
                 for w in range((sizes[feature] + WORD - 1) // WORD):
                     cell[feature, w] = cut_words[level, w]
             level -= 1
@@ -165,8 +197,8 @@ def measure_cells(
         *(word_vector_out, int_vector_out),
     )
 )
-def count_entries(codes, kinds, order, leaf_starts, last, seen, starts):
-    """Write where the probabilities of each leaf and categorical feature begin, and what it saw.
+def find_entries(codes, kinds, order, leaf_starts, last, seen, starts):
+    """Write where the entries of each leaf and categorical feature begin, and what it saw.
 
     Return how many codes have to be listed. `last` is room, one −1 for each value.
     """
@@ -176,17 +208,22 @@ def count_entries(codes, kinds, order, leaf_starts, last, seen, starts):
             if kinds[feature] == NUMERIC:
                 continue
             starts[cell] = entries
-            narrow = kinds[feature] == NARROW
-            seen[cell] = np.uint64(0) if narrow else np.uint64(listed)
             entries += 1
-            for i in range(leaf_starts[leaf], leaf_starts[leaf + 1]):
-                code = codes[order[i], feature]
-                if code >= 0 and last[code] != cell:
-                    last[code] = cell
-                    entries += 1
-                    if narrow:
-                        seen[cell] |= np.uint64(1) << np.uint64(code)
-                    else:
+            if kinds[feature] == NARROW:
+                word = np.uint64(0)
+                # Indices without a sign need no check for negative ones.
+                for at in range(np.uint64(leaf_starts[leaf]), np.uint64(leaf_starts[leaf + 1])):
+                    code = codes[np.uint64(order[at]), np.uint64(feature)]
+                    word |= np.uint64(code >= 0) << np.uint64(max(code, 0))
+                seen[cell] = word
+                entries += np.int64(count_bits(word))
+            else:
+                seen[cell] = np.uint64(listed)
+                for i in range(leaf_starts[leaf], leaf_starts[leaf + 1]):
+                    code = codes[order[i], feature]
+                    if code >= 0 and last[code] != cell:
+                        last[code] = cell
+                        entries += 1
                         listed += 1
             cell += 1
     starts[cell] = entries
@@ -196,12 +233,12 @@ def count_entries(codes, kinds, order, leaf_starts, last, seen, starts):
 @kernel(
     types.void(
         *(code_matrix, float_matrix, code_vector, float_vector, code_vector, code_vector),
-        *(int_vector, code_matrix, float_matrix, float_matrix, types.float64),
+        *(int_vector, float_matrix, float_matrix),
         *(word_vector, int_vector, code_matrix_out, float_matrix_out, float_vector_out),
         *(float_matrix_out, code_vector_out, float_vector_out, float_matrix_out),
     )
 )
-def fill_leaves(
+def count_values(
     codes,
     numbers,
     labels,
@@ -209,71 +246,66 @@ def fill_leaves(
     kinds,
     order,
     leaf_starts,
-    allowed,
     bounds,
     columns,
-    smoothing,
     seen,
     starts,
     room_codes,
     room_reals,
     hist,
-    class_probs,
+    class_counts,
     entry_codes,
-    entry_probs,
+    entry_counts,
     normals,
 ):
-    """Write the distributions of the leaves.
+    """Write the weight of the classes and values in each leaf, and describe its numbers.
 
     Parameters
     ----------
     columns : (3, numeric features)
         Mean and standard deviation of each column, for leaves that know nothing, and the
         smallest standard deviation allowed.
-    seen, starts : from `count_entries`
+    seen, starts : from `find_entries`
     room_codes, room_reals, hist : as in `grow`; hist is a vector of zeros
+    class_counts : (leaves, classes), 0; written
+    entry_counts : written: of all values of a cell together, and then of each
     """
-    classes, width = class_probs.shape[1], numbers.shape[1]
-    cell = 0
+    width, cell = numbers.shape[1], 0
     for leaf in range(len(leaf_starts) - 1):
         start, stop = leaf_starts[leaf], leaf_starts[leaf + 1]
-        total = 0.0
-        for c in range(classes):
-            class_probs[leaf, c] = smoothing
-        for i in range(start, stop):
-            class_probs[leaf, labels[order[i]]] += weights[order[i]]
-            total += weights[order[i]]
-        for c in range(classes):
-            class_probs[leaf, c] /= total + smoothing * classes
+        for k in range(start, stop):
+            class_counts[leaf, labels[order[k]]] += weights[order[k]]
         for feature in range(len(kinds)):
             if kinds[feature] == NUMERIC:
                 continue
-            values, total = 0, 0.0
-            for i in range(start, stop):
-                code = codes[order[i], feature]
+            at, values, total = starts[cell] + 1, starts[cell + 1] - starts[cell] - 1, 0.0
+            found, wide = 0, kinds[feature] == WIDE
+            for i in range(np.uint64(start), np.uint64(stop)):
+                row = np.uint64(order[i])
+                code = codes[row, np.uint64(feature)]
                 if code >= 0:
-                    if hist[code] == 0.0:
-                        room_codes[ITEMS, values], room_reals[KEYS, values] = code, code
-                        values += 1
-                    hist[code] += weights[order[i]]
-                    total += weights[order[i]]
-            sort_items(room_reals, room_codes, values)
-            cells = allowed[leaf, cell % allowed.shape[1]]
-            whole = total + smoothing * cells
-            # Where nothing is known, all values of the cell are equally likely.
-            at = starts[cell]
-            entry_probs[at] = smoothing / whole if whole > 0.0 else 1.0 / max(1, cells)
+                    own = np.uint64(code)
+                    if wide and hist[own] == 0.0:
+                        room_codes[ITEMS, found], room_reals[KEYS, found] = code, code
+                        found += 1
+                    hist[own] += weights[row]
+                    total += weights[row]
+            sort_items(room_reals, room_codes, found)
+            entry_counts[at - 1], word = total, seen[cell]
             for k in range(values):
-                code = room_codes[ITEMS, k]
-                entry_probs[at + k + 1] = (hist[code] + smoothing) / whole
-                hist[code] = 0.0
-                if kinds[feature] == WIDE:
-                    entry_codes[np.int64(seen[cell]) + k] = code
+                if wide:
+                    value = np.int64(room_codes[ITEMS, k])
+                    entry_codes[np.int64(seen[cell]) + k] = value
+                else:
+                    value = _lowest(word)
+                    word &= word - np.uint64(1)
+                entry_counts[at + k] = hist[value]
+                hist[value] = 0.0
             cell += 1
         for slot in range(width):
             total, mean, square = 0.0, 0.0, 0.0
-            for i in range(start, stop):
-                x, weight = numbers[order[i], slot], weights[order[i]]
+            for k in range(start, stop):
+                x, weight = numbers[order[k], slot], weights[order[k]]
                 if not math.isnan(x):
                     # Welford's method
                     total += weight
@@ -286,6 +318,78 @@ def fill_leaves(
             normals[at, 0] = min(max(mean, low), high)
             normals[at, 1] = max(spread, columns[2, slot], 1.0 / HIGHEST)
             normals[at, 2], normals[at, 3] = low, high
+
+
+@kernel(
+    types.void(
+        *(code_vector, float_matrix, types.float64, types.boolean, float_vector, int_vector),
+        *(word_vector, int_vector, code_vector, float_vector_out),
+    )
+)
+def estimate(
+    kinds, masses, smoothing, shrink, base, base_starts, seen, starts, entry_codes, entries
+):
+    """Replace the counts of values by probabilities, over their base.
+
+    `smoothing` is added to the count of a value, times its base; or, if leaves are shrunk, to that
+    of all values of a cell together.
+    """
+    cell = 0
+    for leaf in range(len(masses)):
+        slot = 0
+        for feature in range(len(kinds)):
+            if kinds[feature] == NUMERIC:
+                continue
+            room, at, word = masses[leaf, slot], starts[cell], seen[cell]
+            added = smoothing / room if shrink and room > 0.0 else smoothing
+            whole = entries[at] + added * room
+            # Where nothing is known, all values of the cell are as likely as their base.
+            entries[at] = added / whole if whole > 0.0 else (1.0 / room if room > 0.0 else 1.0)
+            for k in range(starts[cell + 1] - at - 1):
+                share = entries[at + k + 1]
+                if len(base):
+                    wide = kinds[feature] == WIDE
+                    code = np.int64(entry_codes[np.int64(word) + k]) if wide else _lowest(word)
+                    word &= ~np.uint64(0) if wide else word - np.uint64(1)
+                    share /= base[base_starts[slot] + code]
+                entries[at + k + 1] = (share + added) / whole
+            slot += 1
+            cell += 1
+
+
+@kernel(types.void(code_matrix, types.float64, types.float64, float_matrix_out, float_matrix_out))
+def shrink_classes(nodes, strength, added, counts, class_probs):
+    """Replace the class counts of leaves by probabilities, shrunk to those of their parents.
+
+    p(c) = (n(c) + strength · p_parent(c)) / (n + strength); at the root `added` is added to n(c).
+    `counts` is room, (nodes, classes).
+    """
+    classes = class_probs.shape[1]
+    for node in range(len(nodes) - 1, -1, -1):
+        child = nodes[node, CHILD]
+        for c in range(classes):
+            if nodes[node, FEATURE] == LEAF:
+                counts[node, c] = class_probs[child, c]
+            else:
+                counts[node, c] = counts[child, c] + counts[child + 1, c]
+    total = 0.0
+    for c in range(classes):
+        total += counts[0, c]
+    for c in range(classes):
+        counts[0, c] = (counts[0, c] + added) / (total + added * classes)
+    for node in range(len(nodes)):
+        child = nodes[node, CHILD]
+        if nodes[node, FEATURE] == LEAF:
+            for c in range(classes):
+                class_probs[child, c] = counts[node, c]
+            continue
+        for side in range(2):
+            total = strength
+            for c in range(classes):
+                total += counts[child + side, c]
+            for c in range(classes):
+                shared = counts[child + side, c] + strength * counts[node, c]
+                counts[child + side, c] = shared / total
 
 
 @kernel(types.void(float_matrix_out))

@@ -34,11 +34,13 @@ from .model import CHILD, FARTHEST, FEATURE, FIRST, LEAF, LENGTH, NARROW, NUMERI
 
 __all__ = [
     "count_reached",
+    "locate",
     "longest_path",
     "mix",
     "multiply_weights",
     "reach",
     "route",
+    "settle",
     "spread",
     "weigh",
 ]
@@ -101,7 +103,7 @@ def _density(x, mean, spread, low, high, height):
 
 
 @inner
-def _locate(kind, seen, starts, entry_codes, cell, code):
+def locate(kind, seen, starts, entry_codes, cell, code):
     """Return where the probability of a value stands; the first of a cell is of those unseen."""
     start = np.int64(starts[cell])
     if kind == NARROW:
@@ -154,7 +156,7 @@ def _weigh(
             continue
         if kinds[feature] != NUMERIC:
             cell = leaf * categorical + slot
-            factor = entry_probs[_locate(kinds[feature], seen, starts, entry_codes, cell, code)]
+            factor = entry_probs[locate(kinds[feature], seen, starts, entry_codes, cell, code)]
         else:
             at = leaf * numeric + slot
             factor, steps = _density(
@@ -259,6 +261,62 @@ def route(plain, nodes, sets, thresholds, lists, kinds, slots, roots, codes, num
 
 @kernel(
     types.void(
+        *(*routes[:-1], code_vector, code_matrix, float_matrix, code_vector, int_vector),
+        *(code_vector_out, int_vector_out, code_vector_out),
+    )
+)
+def settle(
+    nodes,
+    sets,
+    thresholds,
+    lists,
+    kinds,
+    slots,
+    heavier,
+    codes,
+    numbers,
+    some_order,
+    some_starts,
+    ends,
+    leaf_starts,
+    order,
+):
+    """Write all rows in the order of the leaves where they end, some being in order already.
+
+    Where a value is missing, a row goes to the heavier side. `ends` is −1 before, `leaf_starts` 0.
+    """
+    for leaf in range(len(some_starts) - 1):
+        for i in range(some_starts[leaf], some_starts[leaf + 1]):
+            ends[some_order[i]] = leaf
+        leaf_starts[leaf + 1] = some_starts[leaf + 1] - some_starts[leaf]
+    for row in range(len(codes)):
+        if ends[row] >= 0:
+            continue
+        node = np.int64(0)
+        feature = nodes[node, FEATURE]
+        while feature != LEAF:
+            code, right = codes[row, feature], np.int64(heavier[node])
+            if code >= 0:
+                right = _goes_right(
+                    *(nodes, sets, thresholds, lists, kinds[feature], slots[feature]),
+                    *(node, code, numbers, row),
+                )
+            node = np.int64(nodes[node, CHILD]) + right
+            feature = nodes[node, FEATURE]
+        ends[row] = nodes[node, CHILD]
+        leaf_starts[ends[row] + 1] += 1
+    for leaf in range(len(leaf_starts) - 1):
+        leaf_starts[leaf + 1] += leaf_starts[leaf]
+    for row in range(len(codes)):
+        order[leaf_starts[ends[row]]] = row
+        leaf_starts[ends[row]] += 1
+    for leaf in range(len(leaf_starts) - 1, 0, -1):
+        leaf_starts[leaf] = leaf_starts[leaf - 1]
+    leaf_starts[0] = 0
+
+
+@kernel(
+    types.void(
         *(types.boolean, code_vector, code_matrix, code_vector, code_vector, *contents),
         *(code_matrix, float_matrix, code_matrix, float_matrix_out, code_matrix_out),
     )
@@ -293,7 +351,7 @@ def weigh(
                     *(seen, starts, entry_probs, leaf, codes.shape[1]),
                     *(every, codes.shape[1], codes, row),
                 )
-            # Products of probabilities only fall: one that is not tiny has never been.
+            # Factors above 1 make up for 2^STEP at most: what is not tiny has not underflowed.
             if part < LOWEST:
                 part, steps = _weigh(
                     *(1.0, np.int64(0), kinds, slots, seen, starts, entry_codes, entry_probs),
@@ -567,6 +625,8 @@ def _write_leaf(
     codes,
     numbers,
     row,
+    base,
+    base_starts,
     allowed,
     count,
     fold,
@@ -604,7 +664,9 @@ def _write_leaf(
         if kinds[feature] != NUMERIC:
             cell = leaf * (features - numeric) + place
             op[at], slot[at], extra[at] = FEATURE_LEAF, code, 0
-            p[at] = entry_probs[_locate(kinds[feature], seen, starts, entry_codes, cell, code)]
+            p[at] = entry_probs[locate(kinds[feature], seen, starts, entry_codes, cell, code)]
+            if len(base):
+                p[at] *= base[base_starts[place] + code]
             local[at] = 1 + nodes_count + leaves + leaf * features + feature
             part[at] = FEATURES if allowed[leaf, place] > 1 else NONE
         else:
@@ -625,7 +687,8 @@ def _write_leaf(
 
 @kernel(
     types.void(
-        *(*routes, *contents, float_vector, float_vector, code_matrix, types.int64),
+        *(*routes, *contents, float_vector, int_vector),
+        *(float_vector, float_vector, code_matrix, types.int64),
         *(types.boolean, int_vector_out, int_vector_out),
         *(code_matrix, float_matrix, int_vector, types.Array(types.int8, 1, "C")),
         *(code_vector_out, float_vector_out, int_vector_out, int_vector_out, code_vector_out),
@@ -645,6 +708,8 @@ def reach(
     entry_codes,
     entry_probs,
     normals,
+    base,
+    base_starts,
     weights,
     node_rows,
     allowed,
@@ -683,7 +748,20 @@ def reach(
                     at = _write_leaf(
                         *(at, np.int64(nodes[node, CHILD]), len(nodes), leaves, kinds, slots),
                         *(seen, starts, entry_codes, entry_probs, normals, codes, numbers, row),
-                        *(allowed, node_rows[node], fold, op, arity, p, extra, local, slot, part),
+                        *(
+                            base,
+                            base_starts,
+                            allowed,
+                            node_rows[node],
+                            fold,
+                            op,
+                            arity,
+                            p,
+                            extra,
+                            local,
+                            slot,
+                            part,
+                        ),
                         *(split, rows),
                     )
                     op[at], arity[at], extra[at] = PRODUCT, at - begin, 0

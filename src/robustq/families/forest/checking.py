@@ -44,7 +44,7 @@ def check_forest(forest: Forest, classes: int) -> None:
 
 ARRAYS = (
     *("roots", "nodes", "lists", "weights", "rows", "class_probs", "seen", "starts", "entry_codes"),
-    *("entry_probs", "normals"),
+    *("entry_probs", "normals", "base"),
 )
 AXES = {"nodes": 2, "class_probs": 2, "normals": 2}
 
@@ -64,6 +64,7 @@ def _check_shapes(forest: Forest, classes: int) -> None:
         "seen": (leaves * categorical,),
         "starts": (leaves * categorical + 1,),
         "normals": (leaves * numeric, 5),
+        "base": (int(forest.base_starts[-1]) if len(forest.base) else 0,),
     }
     for name, shape in expected.items():
         if getattr(forest, name).shape != shape:
@@ -149,7 +150,11 @@ def _check_entries(forest: Forest) -> None:
     starts = forest.starts.astype(np.int64)
     if starts[0] != 0 or starts[-1] != len(forest.entry_probs) or np.any(np.diff(starts) < 1):
         refuse("starts must begin at 0, increase, and end with the last probability")
-    if not np.all((forest.entry_probs >= 0.0) & (forest.entry_probs <= 1.0)):
+    if not np.all((forest.base > 0.0) & (forest.base <= 1.0)):
+        refuse("a base must be a probability above 0")
+    # With a base that may be small, they are ratios.
+    most = LARGEST if len(forest.base) else 1.0
+    if not np.all((forest.entry_probs >= 0.0) & (forest.entry_probs <= most)):
         refuse("a leaf has a probability that is none, from 0 to 1")
 
 
@@ -293,10 +298,44 @@ def _check_leaves(forest: Forest, layout: _Layout, level: _Level) -> None:
     allowed = np.add.reduceat(np.bitwise_count(level.words).astype(np.int64), layout.starts, axis=1)
     _check_seen(forest, layout, level, at, seen)
     # The first probability stands for every value allowed that has none of its own.
-    total = layout.sums[at] + forest.entry_probs[layout.entries[at]] * (allowed - seen - 1)
+    if len(forest.base):
+        total = _weigh_cells(forest, layout, level, at, seen)
+    else:
+        total = layout.sums[at] + forest.entry_probs[layout.entries[at]] * (allowed - seen - 1)
     known = layout.sizes > 0
     if np.any(np.abs(total[:, known] - 1.0) > SUM_TOLERANCE) or np.any(allowed[:, known] < 1):
         refuse("the probabilities in a leaf must sum to 1")
+
+
+def _weigh_cells(
+    forest: Forest, layout: _Layout, level: _Level, at: Indices, seen: Indices
+) -> Floats:
+    """Return the mass of each leaf and categorical feature, where values have a base."""
+    total = np.empty(at.shape)
+    for slot in range(at.shape[1]):
+        cells, size = at[:, slot], int(layout.sizes[slot])
+        start = int(forest.base_starts[slot])
+        base = forest.base[start : start + size]
+        part = slice(layout.starts[slot], layout.starts[slot] + layout.lengths[slot])
+        allowed = _unpack(level.words[:, part])[:, :size] @ base
+        first = layout.entries[cells]
+        if forest.kinds[layout.categorical[slot]] == NARROW:
+            rows, codes = np.nonzero(_unpack(forest.seen[cells][:, None]))
+        else:
+            rows, codes = _gather(
+                forest.entry_codes, forest.seen[cells].astype(np.int64), seen[:, slot]
+            )
+        before = np.cumsum(seen[:, slot]) - seen[:, slot]
+        entry = first[rows] + 1 + np.arange(len(rows)) - before[rows]
+        own = np.bincount(rows, base[codes] * forest.entry_probs[entry], len(cells))
+        rest = allowed - np.bincount(rows, base[codes], len(cells))
+        total[:, slot] = own + forest.entry_probs[first] * rest
+    return total
+
+
+def _unpack(words: NDArray[np.uint64]) -> NDArray[np.uint8]:
+    octets = np.ascontiguousarray(words.astype("<u8")).view(np.uint8)
+    return np.unpackbits(octets, axis=1, bitorder="little")
 
 
 def _check_seen(forest: Forest, layout: _Layout, level: _Level, at: Indices, seen: Indices) -> None:

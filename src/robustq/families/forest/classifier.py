@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from robustq.exceptions import InputError
+from robustq.exceptions import InputError, RigidModelWarning, warn_caller
 from robustq.families.base import GenerativeClassifier, encode
 from robustq.families.kinds import Kind, Option, Recipe
 from robustq.families.labels import find_classes, read_labels, read_weights, weigh_classes
@@ -21,14 +22,14 @@ from robustq.families.parameters import (
     read_random_state,
     require,
 )
-from robustq.tables import Encoding, Table
+from robustq.tables import Binned, Encoding, Table
 
 from . import foreign
 from .checking import check_forest
 from .document import read_forest, write_forest
 from .growing import Options, grow_forest
 from .model import Forest
-from .planting import Features, Sample
+from .planting import Features, Sample, Shrinkage
 from .sampling import draw
 
 if TYPE_CHECKING:
@@ -36,12 +37,45 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
-    from robustq.arrays import Indices
+    from robustq.arrays import Floats, Indices
     from robustq.tables import Rows
 
 __all__ = ["KIND", "RECIPE", "GenerativeForestClassifier", "GenerativeTreeClassifier"]
 
 SMALLEST_SD = 1e-9
+# Of a number, in leaves that are shrunk; with two tails, sets of bins fit into one word.
+FEWEST_BINS, MOST_BINS, ROWS_OF_A_BIN = 16, 62, 20
+
+
+@dataclass(frozen=True)
+class Ways:
+    """How leaves are estimated, and what trees suit them.
+
+    Attributes
+    ----------
+    shrunk : bool
+        Whether leaves learn from all rows, and are shrunk to what is known without them.
+    smoothing : float
+        What is added to counts, if not.
+    min_samples_leaf : int
+        Where it is "auto".
+    less_depth, least_depth : int
+        By how much trees stay below log₂ rows, and how deep they may always grow, where
+        `max_depth` is "auto".
+    """
+
+    shrunk: bool
+    smoothing: float
+    min_samples_leaf: int
+    less_depth: int
+    least_depth: int
+
+
+WAYS = {
+    "shrunk": Ways(True, 0.0, min_samples_leaf=3, less_depth=2, least_depth=8),
+    "additive": Ways(False, 1e-6, min_samples_leaf=1, less_depth=3, least_depth=3),
+    "likelihood": Ways(False, 0.0, min_samples_leaf=1, less_depth=3, least_depth=3),
+}
 
 
 class GenerativeForestClassifier(GenerativeClassifier):
@@ -50,8 +84,9 @@ class GenerativeForestClassifier(GenerativeClassifier):
     A tree grows like one of a random forest, and each of its leaves then holds a
     distribution p(c) Π p(f_i); the forest is one joint distribution p(c, f), not a vote.
     Text, truth values and whole numbers of at most 50 different values are categories, and a
-    split sends a subset of them to the left. Other numbers are taken as they are: a split is a
-    threshold, a leaf holds a normal density, truncated to the leaf's cell.
+    split sends a subset of them to the left. Other numbers are cut into bins, which splits and
+    leaves tell apart; with additive leaves they are taken as they are, a split is a threshold,
+    and a leaf holds a normal density, truncated to the leaf's cell.
 
     Parameters
     ----------
@@ -60,13 +95,14 @@ class GenerativeForestClassifier(GenerativeClassifier):
     criterion : {"gini", "entropy"}, default "gini"
         What a split should reduce.
     max_depth : int, None or "auto", default "auto"
-        How deep a tree may grow; None lets it. "auto" is ⌊log₂ rows⌋ − 3, but at least 3: if
-        all leaves were equally deep, they would hold 8 to 16 rows. A leaf has to learn how
-        every feature is distributed, and deeper trees predict worse.
+        How deep a tree may grow; None lets it. "auto" is ⌊log₂ rows⌋ − 2, but at least 8; with
+        additive leaves − 3, and at least 3: such a leaf has to learn how every feature is
+        distributed from its own rows alone, and deeper trees predict worse.
     min_samples_split : int, default 2
         A node of fewer rows is not split.
-    min_samples_leaf : int, default 1
-        No split leaves fewer rows on a side.
+    min_samples_leaf : int or "auto", default "auto"
+        No split leaves fewer rows on a side. "auto" is 3, less below 60 rows; 1 with additive
+        leaves.
     max_features : int, float, "sqrt", "log2" or None, default 1/3
         How many features are tried at a split: so many, a share of them, or all of
         them (None). If none of these improves anything, others are tried.
@@ -74,11 +110,19 @@ class GenerativeForestClassifier(GenerativeClassifier):
         A node with a class of at least this share is not split.
     bootstrap : bool, default True
         Whether each tree learns from a bootstrap sample, drawn class by class.
-    smoothing : float, default 1e-6
-        What is added to the counts of the classes and values in a leaf, of the values its
-        path allows; 0 is maximum likelihood, where many rows have probability 0.
+    leaves : {"shrunk", "additive", "likelihood"}, optional
+        How leaves are estimated; by default "shrunk", or "additive" if there is a `smoothing`.
+        "shrunk" leaves learn from all rows, also those that their tree did not grow on; classes
+        are shrunk to those of the parent, features to their distribution in all rows, and how
+        much is told by the rows that a tree did not grow on. "additive" leaves learn from the
+        bootstrap sample, `smoothing` being added to counts. "likelihood" adds nothing: many rows
+        have probability 0 then.
+    smoothing : float, optional
+        What is added to the counts of the classes and values in an additive leaf, of the values
+        its path allows: 1e-6 if nothing is said; 0 is maximum likelihood.
     min_sd : float, default 0.1
-        The smallest standard deviation of a number in a leaf, as a share of that of its column.
+        The smallest standard deviation of a number in an additive leaf, as a share of that of
+        its column.
     class_weight : dict of label to weight or "balanced", optional
         By what the weights of the rows of a class are multiplied, 1 by default; "balanced" gives
         all classes the same weight. A forest has no prior of its own to be set, as its classes
@@ -100,14 +144,17 @@ class GenerativeForestClassifier(GenerativeClassifier):
         The trees, as flat arrays.
     encoding_ : Encoding
         How the columns are understood.
+    shrinkage_ : Shrinkage
+        Of shrunk leaves: how many rows the distribution of all rows counts for in a leaf
+        (`features`), and the classes of a parent in its children (`classes`).
 
     Notes
     -----
     Missing values when learning: a row without a value for the feature of a split goes to the side
     that got more weight; in a leaf, what is missing is not counted, and a leaf that never saw a
-    value of a feature takes all that its path allows as equally likely (of numbers, the mean and
-    standard deviation of the column). So every leaf sums to one. When predicting, missing
-    features are summed out exactly.
+    value of a feature takes all that its path allows as it is distributed in all rows; if it is
+    additive, as equally likely (of numbers, the mean and standard deviation of the column). So
+    every leaf sums to one. When predicting, missing features are summed out exactly.
 
     There is no `partial_fit`: where a tree splits depends on all rows, so more rows ask for new
     trees.
@@ -133,11 +180,12 @@ class GenerativeForestClassifier(GenerativeClassifier):
         criterion: Literal["gini", "entropy"] = "gini",
         max_depth: int | Literal["auto"] | None = "auto",
         min_samples_split: int = 2,
-        min_samples_leaf: int = 1,
+        min_samples_leaf: int | Literal["auto"] = "auto",
         max_features: float | str | None = 1 / 3,
         purity: float = 0.99,
         bootstrap: bool = True,
-        smoothing: float = 1e-6,
+        leaves: Literal["shrunk", "additive", "likelihood"] | None = None,
+        smoothing: float | None = None,
         min_sd: float = 0.1,
         class_weight: dict[Any, float] | str | None = None,
         handle_unknown: str = "missing",
@@ -154,6 +202,7 @@ class GenerativeForestClassifier(GenerativeClassifier):
         self.max_features = max_features
         self.purity = purity
         self.bootstrap = bootstrap
+        self.leaves = leaves
         self.smoothing = smoothing
         self.min_sd = min_sd
         self.class_weight = class_weight
@@ -184,19 +233,23 @@ class GenerativeForestClassifier(GenerativeClassifier):
         classes, labels = find_classes(read_labels(y, table.rows))
         weights = read_weights(sample_weight, table.rows)
         weights = weigh_classes(self.class_weight, classes, labels, weights)
-        encoding = self._learn_encoding(table, weights, None, classes, labels)
+        bins = _count_bins(weights) if self._ways.shrunk else None
+        encoding = self._learn_encoding(table, weights, bins, classes, labels, tails=True)
         rows = encode(encoding, table, self._threads())
         sample = Sample.of(rows, labels, weights, len(classes))
         seeds = np.random.SeedSequence(_seed_of(self.random_state)).spawn(int(self.n_estimators))
-        model = grow_forest(
+        model, shrinkage = grow_forest(
             sample,
             self._features(encoding),
             self._options(table.width, sample),
             seeds,
             self._threads(),
         )
+        if shrinkage is not None:
+            self.shrinkage_ = shrinkage
         self._note_training(table.rows)
         self._set_model(model, encoding, classes)
+        self._warn_if_rigid()
         return self
 
     @classmethod
@@ -206,7 +259,8 @@ class GenerativeForestClassifier(GenerativeClassifier):
         """Return a generative forest with the trees of a fitted scikit-learn forest.
 
         Weights and leaves are estimated on the rows given, which every tree sees all of. Splits
-        that no row passes one way are dropped. A row ends in the same leaf as in scikit-learn.
+        that no row passes one way are dropped. A row ends in the same leaf as in scikit-learn:
+        numbers are split where it split them, so they are not binned, and have normal densities.
 
         Parameters
         ----------
@@ -216,8 +270,8 @@ class GenerativeForestClassifier(GenerativeClassifier):
         y : sequence of labels
         sample_weight : array_like of shape (rows,), optional
         **parameters
-            Of this class: smoothing, min_sd, class_weight, handle_unknown, categorical, numeric,
-            n_jobs.
+            Of this class: leaves, smoothing, min_sd, class_weight, handle_unknown, categorical,
+            numeric, n_jobs.
 
         Returns
         -------
@@ -244,25 +298,45 @@ class GenerativeForestClassifier(GenerativeClassifier):
         )
         classifier._note_training(table.rows)
         classifier._set_model(model, encoding, classes)
+        classifier._warn_if_rigid()
         return classifier
 
     def _draw(self, n: int, rng: np.random.Generator) -> tuple[Rows, Indices]:
         return draw(self.model_, n, rng)
+
+    def _warn_if_rigid(self) -> None:
+        for caution in self.cautions:
+            warn_caller(RigidModelWarning(caution))
 
     # Parameters
 
     def _set_tree_count(self, trees: int) -> None:
         self.n_estimators = trees
 
+    @property
+    def _ways(self) -> Ways:
+        """How leaves are estimated: what was not said follows from what was."""
+        name = self.leaves or ("shrunk" if self.smoothing is None else "additive")
+        ways = WAYS[name]
+        return ways if self.smoothing is None else replace(ways, smoothing=float(self.smoothing))
+
     def _features(self, encoding: Encoding) -> Features:
-        return Features(encoding.sizes, encoding.numeric, float(self.smoothing), float(self.min_sd))
+        ways = self._ways
+        return Features(
+            encoding.sizes,
+            encoding.numeric,
+            ways.smoothing,
+            float(self.min_sd),
+            ordered=tuple(i for i, c in enumerate(encoding.columns) if isinstance(c, Binned)),
+            shrinkage=Shrinkage() if ways.shrunk else None,
+        )
 
     def _options(self, width: int, sample: Sample) -> Options:
         return Options(
             max_features=self._count_features(width),
             max_depth=self._limit_depth(sample),
             min_samples_split=float(self.min_samples_split),
-            min_samples_leaf=float(self.min_samples_leaf),
+            min_samples_leaf=self._limit_leaves(sample),
             purity=float(self.purity),
             entropy=self.criterion == "entropy",
             bootstrap=bool(self.bootstrap),
@@ -272,8 +346,15 @@ class GenerativeForestClassifier(GenerativeClassifier):
         if self.max_depth is None:
             return LARGEST_COUNT
         if self.max_depth == "auto":
-            return max(3, math.floor(math.log2(sample.repeats.sum())) - 3)
+            deep = math.floor(math.log2(sample.repeats.sum())) - self._ways.less_depth
+            return max(self._ways.least_depth, deep)
         return int(self.max_depth)
+
+    def _limit_leaves(self, sample: Sample) -> float:
+        if self.min_samples_leaf == "auto":
+            # Of a few rows, a few make a leaf.
+            return max(1.0, min(self._ways.min_samples_leaf, sample.repeats.sum() // 20))
+        return float(self.min_samples_leaf)
 
     def _count_features(self, width: int) -> int:
         most = self.max_features
@@ -303,18 +384,18 @@ class GenerativeForestClassifier(GenerativeClassifier):
             'at least 0, None or "auto"',
         )
         self._require("min_samples_split", is_count(self.min_samples_split, 1), "at least 1")
-        self._require("min_samples_leaf", is_count(self.min_samples_leaf, 1), "at least 1")
+        self._require(
+            "min_samples_leaf",
+            is_one_of(self.min_samples_leaf, "auto") or is_count(self.min_samples_leaf, 1),
+            'at least 1, or "auto"',
+        )
         self._require(
             "max_features",
             _is_share_of_features(self.max_features),
             'a count of at least 1, a share in (0, 1], "sqrt", "log2" or None',
         )
         self._require("purity", is_between(self.purity, 0.0, 1.0), "a share in (0, 1]")
-        self._require(
-            "smoothing",
-            is_between(self.smoothing, 0.0, LARGEST_SMOOTHING, low_included=True),
-            f"a number from 0 to {LARGEST_SMOOTHING:g}",
-        )
+        self._check_leaves()
         self._require(
             "min_sd",
             is_between(self.min_sd, 0.0, 1e9) and self.min_sd >= SMALLEST_SD,
@@ -328,6 +409,25 @@ class GenerativeForestClassifier(GenerativeClassifier):
         )
         self._require("bootstrap", isinstance(self.bootstrap, (bool, np.bool_)), "True or False")
 
+    def _check_leaves(self) -> None:
+        self._require(
+            "leaves",
+            self.leaves is None or is_one_of(self.leaves, *WAYS),
+            f"{', '.join(repr(name) for name in WAYS)} or None",
+        )
+        self._require(
+            "smoothing",
+            self.smoothing is None
+            or is_between(self.smoothing, 0.0, LARGEST_SMOOTHING, low_included=True),
+            f"a number from 0 to {LARGEST_SMOOTHING:g}, or None",
+        )
+        if self.smoothing is not None and self.leaves not in (None, "additive"):
+            msg = (
+                f"smoothing={self.smoothing!r} is for additive leaves, and leaves is "
+                f"{self.leaves!r}: give one of the two"
+            )
+            raise InputError(msg)
+
     def _require(self, name: str, valid: bool, allowed: str) -> None:
         require(name, getattr(self, name), valid, allowed)
 
@@ -340,8 +440,8 @@ class GenerativeTreeClassifier(GenerativeForestClassifier):
 
     Parameters
     ----------
-    criterion, max_depth, min_samples_split, min_samples_leaf, max_features, purity, smoothing, \
-min_sd, class_weight, handle_unknown, categorical, numeric, n_jobs, random_state
+    criterion, max_depth, min_samples_split, min_samples_leaf, max_features, purity, leaves, \
+smoothing, min_sd, class_weight, handle_unknown, categorical, numeric, n_jobs, random_state
         As in `GenerativeForestClassifier`; by default all features are tried at a split.
 
     Examples
@@ -357,10 +457,11 @@ min_sd, class_weight, handle_unknown, categorical, numeric, n_jobs, random_state
         criterion: Literal["gini", "entropy"] = "gini",
         max_depth: int | Literal["auto"] | None = "auto",
         min_samples_split: int = 2,
-        min_samples_leaf: int = 1,
+        min_samples_leaf: int | Literal["auto"] = "auto",
         max_features: float | str | None = None,
         purity: float = 0.99,
-        smoothing: float = 1e-6,
+        leaves: Literal["shrunk", "additive", "likelihood"] | None = None,
+        smoothing: float | None = None,
         min_sd: float = 0.1,
         class_weight: dict[Any, float] | str | None = None,
         handle_unknown: str = "missing",
@@ -378,6 +479,7 @@ min_sd, class_weight, handle_unknown, categorical, numeric, n_jobs, random_state
             max_features=max_features,
             purity=purity,
             bootstrap=False,
+            leaves=leaves,
             smoothing=smoothing,
             min_sd=min_sd,
             class_weight=class_weight,
@@ -392,6 +494,13 @@ min_sd, class_weight, handle_unknown, categorical, numeric, n_jobs, random_state
         if trees != 1:
             msg = f"a GenerativeTreeClassifier has one tree, and the model given has {trees}"
             raise InputError(msg)
+
+
+def _count_bins(weights: Floats) -> int:
+    """Return how many bins a number has; whole weights are repeated rows."""
+    whole = bool(np.all(weights == np.floor(weights)))
+    rows = weights.sum() if whole else np.count_nonzero(weights)
+    return int(min(max(FEWEST_BINS, rows // ROWS_OF_A_BIN), MOST_BINS))
 
 
 def _seed_of(random_state: Any) -> int:
@@ -419,6 +528,7 @@ ARRAYS: dict[str, Any] = {
     "entry_codes": np.int32,
     "entry_probs": np.float64,
     "normals": np.float64,
+    "base": np.float64,
 }
 
 
@@ -429,6 +539,8 @@ def _unpack(model: Forest) -> dict[str, np.ndarray[Any, Any]]:
 def _pack(arrays: dict[str, np.ndarray[Any, Any]], encoding: Encoding, classes: int) -> Forest:
     if "rows" not in arrays:
         arrays = {**arrays, "rows": np.full(len(arrays["nodes"]), np.nan)}
+    if "base" not in arrays:
+        arrays = {**arrays, "base": np.empty(0)}
     model = Forest(encoding.sizes, encoding.numeric, **arrays)
     check_forest(model, classes)
     return model
@@ -437,7 +549,8 @@ def _pack(arrays: dict[str, np.ndarray[Any, Any]], encoding: Encoding, classes: 
 def _describe(classifier: Any) -> list[tuple[str, str]]:
     model = classifier.model_
     facts = f"{len(model.nodes):,} nodes, {model.leaves:,} leaves, depth {model.depth}"
-    return [("trees", f"{model.trees:,} with {facts}")]
+    cautions = [("caution", caution) for caution in model.cautions]
+    return [("trees", f"{model.trees:,} with {facts}"), *cautions]
 
 
 KIND = Kind(
@@ -448,7 +561,7 @@ KIND = Kind(
     write=write_forest,
     read=read_forest,
     estimators=(GenerativeForestClassifier, GenerativeTreeClassifier),
-    optional=("rows",),
+    optional=("rows", "base"),
     renamed={"shares": "weights"},
 )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NoReturn, TypeGuard
@@ -13,6 +14,7 @@ from robustq.exceptions import InputError
 from robustq.tables import Encoding, Numeric
 
 from .cells import Cell, cut, pack_split, read_split, walk, whole_cell
+from .checking import check_forest
 from .local_models import PARTS
 from .model import CHILD, FEATURE, HIGHEST, LEAF, NARROW, NORMAL, Forest, split_kinds
 from .planting import Features, Tree, assemble, measure_heights
@@ -25,17 +27,22 @@ __all__ = ["read_forest", "read_normal", "write_circuit", "write_forest"]
 
 def write_forest(forest: Forest) -> dict[str, Any]:
     """Return what the document of a forest holds beside its header."""
-    return {"trees": [{"nodes": _write_nodes(forest, tree)} for tree in range(forest.trees)]}
+    trees = [{"nodes": _write_nodes(forest, tree)} for tree in range(forest.trees)]
+    if not len(forest.base):
+        return {"trees": trees}
+    ends = itertools.pairwise(forest.base_starts.tolist())
+    return {"base": [forest.base[first:last].tolist() for first, last in ends], "trees": trees}
 
 
-def _write_nodes(forest: Forest, tree: int) -> list[dict[str, Any]]:
+def _write_nodes(forest: Forest, tree: int, *, whole: bool = False) -> list[dict[str, Any]]:
+    """Return the nodes of a tree, with whole mass functions also where there is a base."""
     root = int(forest.roots[tree])
     nodes: list[dict[str, Any]] = [{} for _ in range(int(forest.roots[tree + 1]) - root)]
     for node, cell in walk(forest, tree):
         feature, child = (int(x) for x in forest.nodes[node, [FEATURE, CHILD]])
         if feature == LEAF:
             nodes[node - root] = {
-                **_write_leaf(forest, child, cell),
+                **_write_leaf(forest, child, cell, whole=whole),
                 "rows": write_rows(float(forest.rows[node])),
             }
             continue
@@ -57,13 +64,15 @@ def _write_split(forest: Forest, node: int, cell: Cell) -> dict[str, Any]:
     return {"left_values": np.flatnonzero(split & np.asarray(allowed)).tolist()}
 
 
-def _write_leaf(forest: Forest, leaf: int, cell: Cell) -> dict[str, Any]:
+def _write_leaf(forest: Forest, leaf: int, cell: Cell, *, whole: bool) -> dict[str, Any]:
     probs: list[Any] = []
     for feature, allowed in enumerate(cell):
         if isinstance(allowed, tuple):
             at = leaf * len(forest.numeric) + int(forest.slots[feature])
             mean, sd, low, high = forest.normals[at, :4].tolist()
             probs.append({"mean": mean, "sd": sd, "low": _bound(low), "high": _bound(high)})
+        elif len(forest.base) and not whole:
+            probs.append(_write_ratios(forest, leaf, feature, allowed))
         else:
             probs.append(
                 [
@@ -72,6 +81,18 @@ def _write_leaf(forest: Forest, leaf: int, cell: Cell) -> dict[str, Any]:
                 ]
             )
     return {"class_probs": forest.class_probs[leaf].tolist(), "feature_probs": probs}
+
+
+def _write_ratios(forest: Forest, leaf: int, feature: int, allowed: Bools) -> dict[str, Any]:
+    """Return what the base is multiplied by: of values seen, and of others."""
+    cell = leaf * len(forest.categorical) + int(forest.slots[feature])
+    seen, start = int(forest.seen[cell]), int(forest.starts[cell])
+    other, *ratios = forest.entry_probs[start : int(forest.starts[cell + 1])].tolist()
+    if forest.kinds[feature] == NARROW:
+        codes = [code for code in range(len(allowed)) if seen >> code & 1]
+    else:
+        codes = forest.entry_codes[seen : seen + len(ratios)].tolist()
+    return {"other": other, "codes": codes, "ratios": ratios}
 
 
 def write_circuit(forest: Forest) -> dict[str, Any]:
@@ -93,7 +114,7 @@ def write_circuit(forest: Forest) -> dict[str, Any]:
         return add({"product": leaves})
 
     def add_tree(tree: int) -> int:
-        written = _write_nodes(forest, tree)
+        written = _write_nodes(forest, tree, whole=True)
         cells = {node - int(forest.roots[tree]): cell for node, cell in walk(forest, tree)}
         places: dict[int, int] = {}
         # Children stand after their parents.
@@ -126,15 +147,39 @@ def read_forest(document: dict[str, Any], encoding: Encoding, classes: int) -> F
     if not trees:
         msg = "the model has no trees"
         raise InputError(msg)
-    features = Features(encoding.sizes, encoding.numeric, 0.0, 0.0)
+    base = _read_base(document.get("base"), encoding)
+    features = Features(encoding.sizes, encoding.numeric, base=base)
     planted: list[Tree | None] = []
     for index, tree in enumerate(trees):
         if not isinstance(tree, dict):
             msg = f"trees[{index}] must be a dictionary with nodes"
             raise InputError(msg)
         nodes = get(tree, "nodes", list, f"trees[{index}]")
-        planted.append(_Reader(nodes, f"trees[{index}]", encoding, classes).read())
-    return assemble(planted, features)
+        reader = _Reader(nodes, f"trees[{index}]", encoding, classes, has_base=len(base) > 0)
+        planted.append(reader.read())
+    forest = assemble(planted, features)
+    if len(base):
+        check_forest(forest, classes)
+    return forest
+
+
+def _read_base(given: Any, encoding: Encoding) -> Floats:
+    """Return how likely the values of each categorical feature are, one after another."""
+    if given is None:
+        return np.empty(0)
+    sizes = [size for i, size in enumerate(encoding.sizes) if i not in encoding.numeric]
+    if not isinstance(given, list) or len(given) != len(sizes):
+        msg = f"base must be a list for each of the {len(sizes)} features that are categories"
+        raise InputError(msg)
+    parts = [
+        read_probabilities(part, (size,), f"base[{i}]") if size else np.empty(0)
+        for i, (part, size) in enumerate(zip(given, sizes, strict=True))
+    ]
+    base = np.concatenate([np.empty(0), *parts])
+    if np.any(base <= 0.0):
+        msg = "base must be above 0: leaves tell how much likelier a value is"
+        raise InputError(msg)
+    return base
 
 
 @dataclass
@@ -145,6 +190,7 @@ class _Reader:
     where: str
     encoding: Encoding
     classes: int
+    has_base: bool
     table: Codes = field(init=False)
     weights: Floats = field(init=False)
     rows: Floats = field(init=False)
@@ -263,8 +309,9 @@ class _Reader:
             if isinstance(allowed, tuple):
                 leaf.normals.append(read_normal(probs, allowed, place))
             else:
+                read = _read_ratios if self.has_base else _read_cell
                 narrow = self.kinds[feature] == NARROW
-                leaf.cells.append(_read_cell(probs, allowed, place, narrow=bool(narrow)))
+                leaf.cells.append(read(probs, allowed, place, narrow=bool(narrow)))
         return leaf
 
     def _fail(self, index: int, what: str) -> NoReturn:
@@ -301,6 +348,25 @@ def _read_cell(given: Any, allowed: Bools, where: str, *, narrow: bool) -> _Cell
     return _CellProbs(
         narrow, seen, [] if narrow else codes, [least, *(float(probs[code]) for code in codes)]
     )
+
+
+def _read_ratios(given: Any, allowed: Bools, where: str, *, narrow: bool) -> _CellProbs:
+    """Return what the base is multiplied by; whether that sums to 1 is checked with the rest."""
+    if not isinstance(given, dict):
+        msg = f"{where} must be a dictionary with other, codes and ratios"
+        raise InputError(msg)
+    codes, ratios = get(given, "codes", list, where), get(given, "ratios", list, where)
+    if not all(_is_integer(code) and 0 <= code < len(allowed) for code in codes) or (
+        sorted(set(codes)) != codes or not allowed[np.array(codes, dtype=np.intp)].all()
+    ):
+        msg = f"{where}.codes must be values that the path to the leaf allows, sorted: got {codes}"
+        raise InputError(msg)
+    probs = [given.get("other"), *ratios]
+    if len(ratios) != len(codes) or not all(_is_number(p) and p >= 0.0 for p in probs):
+        msg = f"{where} needs a ratio of at least 0 for each of its codes, and one for the others"
+        raise InputError(msg)
+    seen = sum(1 << code for code in codes) if narrow else 0
+    return _CellProbs(narrow, seen, [] if narrow else codes, [float(p) for p in probs])
 
 
 def read_normal(given: Any, cell: tuple[float, float], where: str) -> list[float]:

@@ -83,6 +83,7 @@ def convert(
         [as_numbers(table.column(i), table.label(i)) for i in range(table.width)]
     ).astype(np.float32)
     sample = Sample(rows, labels.astype(np.int32), weights, weights, classes)
+    features = features.with_base(sample)
     planted: list[Tree | None] = []
     for tree in trees:
         structure = _convert_tree(tree, tree.apply(numbers), weights, encoding, features)

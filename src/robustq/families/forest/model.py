@@ -7,7 +7,7 @@ tree only, the one that f falls into.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
@@ -143,7 +143,11 @@ class Forest:
     starts : ndarray
         For each leaf and categorical feature, where its probabilities begin; and the end.
     entry_probs : ndarray
-        The probability of every other value in the cell, and then those of the values seen.
+        The probability of every other value in the cell, and then those of the values seen; each
+        divided by its base.
+    base : ndarray
+        For each value of each categorical feature, how likely it is without knowing the leaf;
+        empty where all are 1.
     entry_codes : ndarray
         The values seen of features with more than 64 categories, sorted.
     normals : ndarray of shape (leaves · numeric features, 5)
@@ -163,6 +167,7 @@ class Forest:
     entry_codes: Codes
     entry_probs: Floats
     normals: Floats
+    base: Floats = field(default_factory=lambda: np.empty(0))
 
     default_parts: ClassVar[tuple[str, ...]] = ("weights",)
     leaf_parts: ClassVar[tuple[int, ...]] = (PARTS.index("leaf_features"),)
@@ -197,6 +202,20 @@ class Forest:
     def is_narrow(self) -> bool:
         """Whether every feature is split by sets."""
         return bool(np.all(self.kinds == NARROW))
+
+    @cached_property
+    def is_plain(self) -> bool:
+        """Whether the mass of a row at a leaf is a product of entries that cannot overflow."""
+        if not self.is_narrow or not len(self.base):
+            return self.is_narrow
+        largest = np.maximum.reduceat(self.entry_probs, self.starts[:-1])
+        steps = np.log2(np.maximum(largest, 1.0)).reshape(self.leaves, -1).sum(axis=1)
+        return bool(steps.max() <= STEP)
+
+    @cached_property
+    def base_starts(self) -> Indices:
+        """Where the base of each categorical feature begins, and the end."""
+        return start_bases(self.sizes, self.numeric)
 
     @cached_property
     def slots(self) -> Codes:
@@ -277,6 +296,26 @@ class Forest:
         return _freeze(count_allowed(self))
 
     @cached_property
+    def cautions(self) -> tuple[str, ...]:
+        """What makes its robustness less than it seems, in words."""
+        if self.class_probs.shape[1] == 1:
+            # Nobody expects another prediction.
+            return ()
+        best = int(self.class_probs[0].argmax())
+        rivals = np.delete(self.class_probs, best, axis=1).max(axis=1, initial=0.0)
+        if self.leaves == self.trees:
+            why = "no tree splits"
+        elif np.all(self.class_probs[:, best] > rivals):
+            why = "all leaves favour the same class"
+        else:
+            return ()
+        caution = (
+            f"{why}, so that no change of the forest's weights flips a prediction: each robustness "
+            'is infinite, or the largest there is; parts="all" perturbs the leaves too'
+        )
+        return (caution,)
+
+    @cached_property
     def _keeper(self) -> Keeper:
         return Keeper()
 
@@ -302,14 +341,27 @@ class Forest:
             ends = self.trace(rows if len(whole) == len(rows) else rows[whole])
             joint[whole] = self.mix(ends)
             shapes.append((whole, Mixtures(*about, *ends)))
+            if len(self.base):
+                joint[whole] += self._log_base(rows.codes[whole])
         room = MOST_REACHED
         for block, part, reached in self._spread(rows[some]):
             joint[some[block]] = part
+            if len(self.base):
+                joint[some[block]] += self._log_base(rows.codes[some[block]])
             room -= len(reached.what)
             # More are not kept: the recursion finds them again, a few at a time.
             if room >= 0:
                 shapes.append((some[block], Gaps(*about, reached)))
         return Reading(joint, shapes)
+
+    def _log_base(self, codes: Codes) -> Floats:
+        """Return the logarithm of the base of rows, (rows, 1): what is missing is 1."""
+        total = np.zeros((len(codes), 1))
+        for feature, start in zip(self.categorical, self.base_starts.tolist(), strict=False):
+            code = codes[:, feature]
+            logs = np.log(self.base[start : start + self.sizes[feature]])
+            total[:, 0] += np.append(logs, 0.0)[np.maximum(code, -1)]
+        return total
 
     @cached_property
     def _mixture_tables(self) -> MixtureTables:
@@ -338,7 +390,7 @@ class Forest:
         a = self.arrays
         _route_kernels.route(self.is_narrow, *a.routes, codes, numbers, lanes, ends.nodes)
         _route_kernels.weigh(
-            *(self.is_narrow, np.arange(codes.shape[1], dtype=np.int32)),
+            *(self.is_plain, np.arange(codes.shape[1], dtype=np.int32)),
             *(a.nodes, a.kinds, a.slots, *a.contents, codes, numbers, *ends),
         )
         return ends
@@ -367,7 +419,7 @@ class Forest:
             out = np.zeros((count, self.class_probs.shape[1]))
             reached = Reached.empty(self.trees, count, room)
             if not _route_kernels.spread(
-                *(self.is_narrow, *self.arrays, self.class_probs),
+                *(self.is_plain, *self.arrays, self.class_probs),
                 *(
                     stack,
                     known,
@@ -402,7 +454,8 @@ class Forest:
             starts = np.concatenate([[0], np.cumsum(counts[block])])
             evidence = Evidence.empty(starts)
             _route_kernels.reach(
-                *(*a.routes, *a.contents, self.weights, self.rows, self.allowed, self.leaves, fold),
+                *(*a.routes, *a.contents, self.base, self.base_starts),
+                *(self.weights, self.rows, self.allowed, self.leaves, fold),
                 *room,
                 *(codes[block], numbers[block], *evidence),
             )
@@ -418,6 +471,10 @@ class Forest:
 
     def probability(self, leaf: int, feature: int, code: int) -> float:
         """Return the probability of a category at a leaf, within its cell."""
+        at = self.base_starts[self.slots[feature]] + code
+        return self._ratio(leaf, feature, code) * (float(self.base[at]) if len(self.base) else 1.0)
+
+    def _ratio(self, leaf: int, feature: int, code: int) -> float:
         cell = leaf * len(self.categorical) + int(self.slots[feature])
         seen, start = int(self.seen[cell]), int(self.starts[cell])
         if self.kinds[feature] == NARROW:
@@ -442,6 +499,12 @@ def number_slots(kinds: Codes) -> Codes:
     for group in (kinds == NUMERIC, kinds != NUMERIC):
         slots[group] = np.arange(group.sum())
     return slots
+
+
+def start_bases(sizes: tuple[int, ...], numeric: tuple[int, ...]) -> Indices:
+    """Return where the base of each categorical feature begins, and the end."""
+    own = [size for feature, size in enumerate(sizes) if feature not in numeric]
+    return _freeze(np.cumsum([0, *own], dtype=np.int64))
 
 
 def find_parents(nodes: Codes) -> Codes:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -26,6 +26,7 @@ from .model import (
     measure_depth,
     number_slots,
     split_kinds,
+    start_bases,
 )
 
 if TYPE_CHECKING:
@@ -34,19 +35,42 @@ if TYPE_CHECKING:
     from robustq.arrays import Codes, Floats, Indices
 
 __all__ = [
+    "Counted",
     "Features",
     "Room",
     "Sample",
+    "Shrinkage",
     "Structure",
     "Tree",
     "assemble",
+    "count",
     "count_allowed",
+    "estimate",
+    "measure_cells",
     "measure_heights",
     "plant",
 ]
 
 MOST_ENTRIES = 2**31 - 1  # positions are 32 bits
 MOST_REPEATS = 2**53  # whole numbers beyond are no longer exact
+
+BASE_COUNT = 0.5  # what is added to the count of a value, or a class, of all rows
+NO_BASE = np.empty(0)
+
+
+class Shrinkage(NamedTuple):
+    """How many rows it counts for what is known without a leaf.
+
+    Attributes
+    ----------
+    features : float
+        Of the distribution of a feature in all rows.
+    classes : float
+        Of the classes of the parent.
+    """
+
+    features: float = 50.0
+    classes: float = 2.0
 
 
 @dataclass(frozen=True)
@@ -62,12 +86,34 @@ class Features:
     smoothing : float
     min_sd : float
         The smallest standard deviation in a leaf, as a share of that of the column.
+    ordered : tuple of int
+        Which features are bins: a split does not part neighbours.
+    shrinkage : Shrinkage, optional
+        None adds `smoothing` to counts instead.
+    base : ndarray
+        That distribution; see `Forest`.
     """
 
     sizes: tuple[int, ...]
     numeric: tuple[int, ...]
-    smoothing: float
-    min_sd: float
+    smoothing: float = 0.0
+    min_sd: float = 0.0
+    ordered: tuple[int, ...] = ()
+    shrinkage: Shrinkage | None = None
+    base: Floats = field(default_factory=lambda: NO_BASE, compare=False)
+
+    def with_base(self, sample: Sample) -> Features:
+        """Return the same, with the distribution that leaves are shrunk to, if they are."""
+        if self.shrinkage is None:
+            return self
+        shares = [NO_BASE]
+        for feature, size in enumerate(self.sizes):
+            if feature not in self.numeric:
+                codes = sample.rows.codes[:, feature]
+                known = codes >= 0
+                count = np.bincount(codes[known], sample.weights[known] / sample.unit, size)
+                shares.append((count + BASE_COUNT) / (count.sum() + BASE_COUNT * size))
+        return replace(self, base=np.concatenate(shares))
 
 
 @dataclass(frozen=True)
@@ -113,6 +159,11 @@ class Sample:
             repeats[order].astype(np.float64),
             classes,
         )
+
+    @property
+    def unit(self) -> float:
+        """The weight of a row: 1 where weights are whole, else their mean."""
+        return float(self.weights.sum() / self.repeats.sum())
 
     def resample(self, rng: np.random.Generator) -> Sample:
         """Draw a bootstrap sample of each class; every class keeps its weight."""
@@ -179,8 +230,31 @@ class Room(NamedTuple):
         )
 
 
+class Counted(NamedTuple):
+    """A tree that holds counts where its probabilities will be.
+
+    Attributes
+    ----------
+    tree : Tree
+        Of the entries of a cell, the first counts all that is known of the feature.
+    masses : ndarray
+        See `Cells`.
+    unit : float
+        See `Sample`.
+    """
+
+    tree: Tree
+    masses: Floats
+    unit: float
+
+
 def plant(structure: Structure, sample: Sample, features: Features, trees: int = 1) -> Tree:
     """Return the tree of a structure, its weights and leaves estimated on a sample."""
+    return estimate(count(structure, sample, features, trees), features)
+
+
+def count(structure: Structure, sample: Sample, features: Features, trees: int = 1) -> Counted:
+    """Return the tree of a structure, its weights and what its leaves count in a sample."""
     from . import _leaf_kernels  # noqa: PLC0415 (numba is imported when it is needed)
 
     nodes, order, leaf_starts = structure.nodes, structure.order, structure.leaf_starts
@@ -193,51 +267,63 @@ def plant(structure: Structure, sample: Sample, features: Features, trees: int =
         "min_samples_leaf",
     )
     cells = measure_cells(nodes, structure.lists, features)
-    categorical, numeric = cells.allowed.shape[1], len(features.numeric)
+    categorical, numeric = cells.masses.shape[1], len(features.numeric)
     starts = np.empty(leaves * categorical + 1, dtype=np.int64)
     seen = np.empty(leaves * categorical, dtype=np.uint64)
     room = Room.of(max(features.sizes, default=1), 1)
     last = np.full(len(room.hist), -1, dtype=np.int64)
-    listed = _leaf_kernels.count_entries(
-        sample.rows.codes, kinds, order, leaf_starts, last, seen, starts
-    )
+    codes = np.ascontiguousarray(sample.rows.codes)
+    listed = _leaf_kernels.find_entries(codes, kinds, order, leaf_starts, last, seen, starts)
     tree = Tree(
         nodes,
         structure.lists,
         np.empty(len(nodes)),
         np.empty(len(nodes)),
-        np.empty((leaves, sample.classes)),
+        np.zeros((leaves, sample.classes)),
         seen,
         starts,
         np.empty(listed, dtype=np.int32),
         np.empty(starts[-1]),
         np.empty((leaves * numeric, len(NORMAL))),
     )
-    _leaf_kernels.fill_leaves(
-        np.ascontiguousarray(sample.rows.codes),
-        np.ascontiguousarray(sample.rows.numbers),
-        sample.labels,
-        sample.weights,
-        kinds,
-        order,
-        leaf_starts,
-        cells.allowed,
-        cells.bounds,
-        _describe_columns(sample, features.min_sd),
-        features.smoothing,
-        tree.seen,
-        tree.starts,
-        room.codes,
-        room.reals,
-        room.hist.reshape(-1),
-        tree.class_probs,
-        tree.entry_codes,
-        tree.entry_probs,
-        tree.normals,
+    _leaf_kernels.count_values(
+        *(codes, np.ascontiguousarray(sample.rows.numbers), sample.labels, sample.weights),
+        *(kinds, order, leaf_starts, cells.bounds, _describe_columns(sample, features.min_sd)),
+        *(seen, starts, room.codes, room.reals, room.hist.reshape(-1)),
+        *(tree.class_probs, tree.entry_codes, tree.entry_probs, tree.normals),
     )
     measure_heights(tree.normals)
-    leaf_rows = np.add.reduceat(sample.weights[order], leaf_starts[:-1])
-    _leaf_kernels.share(nodes, leaf_rows, tree.rows, tree.weights)
+    _leaf_kernels.share(nodes, tree.class_probs.sum(axis=1), tree.rows, tree.weights)
+    return Counted(tree, cells.masses, sample.unit)
+
+
+def estimate(counted: Counted, features: Features) -> Tree:
+    """Replace what the leaves of a tree count by probabilities."""
+    from . import _leaf_kernels  # noqa: PLC0415 (numba is imported when it is needed)
+
+    tree, shrinkage = counted.tree, features.shrinkage
+    _leaf_kernels.estimate(
+        split_kinds(features.sizes, features.numeric),
+        counted.masses,
+        features.smoothing if shrinkage is None else shrinkage.features * counted.unit,
+        shrinkage is not None,
+        features.base,
+        start_bases(features.sizes, features.numeric),
+        *(tree.seen, tree.starts, tree.entry_codes, tree.entry_probs),
+    )
+    probs = tree.class_probs
+    if shrinkage is None:
+        total = probs.sum(axis=1, keepdims=True) + features.smoothing * probs.shape[1]
+        probs += features.smoothing
+        probs /= total
+    else:
+        _leaf_kernels.shrink_classes(
+            tree.nodes,
+            shrinkage.classes * counted.unit,
+            BASE_COUNT * counted.unit,
+            np.empty((len(tree.nodes), probs.shape[1])),
+            probs,
+        )
     return tree
 
 
@@ -254,13 +340,13 @@ class Cells(NamedTuple):
 
     Attributes
     ----------
-    allowed : ndarray of shape (leaves, categorical features)
-        How many values.
+    masses : ndarray of shape (leaves, categorical features)
+        The base of the values allowed together, or how many they are.
     bounds : ndarray of shape (leaves, 2 · numeric features)
         All lower ends, then all upper ends.
     """
 
-    allowed: Codes
+    masses: Floats
     bounds: Floats
 
 
@@ -274,9 +360,7 @@ def measure_cells(nodes: Codes, lists: Codes, features: Features) -> Cells:
     words = -(-max(1, *features.sizes) // NARROW_SIZE)
     leaves = int(np.count_nonzero(nodes[:, FEATURE] == LEAF))
     numeric = len(features.numeric)
-    cells = Cells(
-        np.empty((leaves, len(kinds) - numeric), dtype=np.int32), np.empty((leaves, 2 * numeric))
-    )
+    cells = Cells(np.empty((leaves, len(kinds) - numeric)), np.empty((leaves, 2 * numeric)))
     _leaf_kernels.measure_cells(
         nodes,
         nodes.view(np.uint64),
@@ -286,11 +370,13 @@ def measure_cells(nodes: Codes, lists: Codes, features: Features) -> Cells:
         number_slots(kinds),
         np.array(features.sizes, dtype=np.int32),
         parents,
+        features.base,
+        start_bases(features.sizes, features.numeric),
         np.zeros((len(kinds) + 1, words), dtype=np.uint64),
         np.empty((depth + 1, words), dtype=np.uint64),
         np.repeat([[-np.inf], [np.inf]], numeric, axis=1),
         np.empty((depth + 1, 2)),
-        np.empty((2, len(kinds) + depth + 1), dtype=np.int64),
+        np.empty((2, len(kinds) + depth + 1)),
         np.zeros(3 * depth + 3, dtype=np.int64),
         *cells,
     )
@@ -299,7 +385,7 @@ def measure_cells(nodes: Codes, lists: Codes, features: Features) -> Cells:
 
 def count_allowed(forest: Forest) -> Codes:
     """Return how many values each leaf allows, (leaves, categorical features)."""
-    features = Features(forest.sizes, forest.numeric, 0.0, 0.0)
+    features = Features(forest.sizes, forest.numeric)
     allowed = np.empty((forest.leaves, len(forest.categorical)), dtype=np.int32)
     for first, last in itertools.pairwise(forest.roots.tolist()):
         nodes = forest.nodes[first:last].copy()
@@ -309,7 +395,7 @@ def count_allowed(forest: Forest) -> Codes:
         # A tree on its own numbers its leaves from 0.
         order = np.argsort(leaves)
         nodes[np.flatnonzero(~inner)[order], CHILD] = np.arange(len(leaves))
-        allowed[np.sort(leaves)] = measure_cells(nodes, forest.lists, features).allowed
+        allowed[np.sort(leaves)] = measure_cells(nodes, forest.lists, features).masses
     return allowed
 
 
@@ -377,6 +463,7 @@ def assemble(trees: list[Tree | None], features: Features) -> Forest:
         whole.entry_codes,
         whole.entry_probs,
         whole.normals,
+        features.base,
     )
 
 

@@ -63,38 +63,42 @@ def _draw_codes(forest: Forest, leaves: Indices, feature: int, rng: np.random.Ge
     owner = np.repeat(np.arange(len(cells)), lengths)
     first = np.cumsum(lengths) - lengths
     entry = np.arange(len(owner)) - first[owner] + starts[owner]
-    sums = np.cumsum(forest.entry_probs[entry])
+    seen = _list_seen(forest, cells, entry - starts[owner], owner, feature)
+    probs = forest.entry_probs[entry]
+    if len(forest.base):
+        probs = probs * forest.base[forest.base_starts[forest.slots[feature]] + seen]
+    sums = np.cumsum(probs)
     before = np.concatenate([[0.0], sums])[first]
     drawn = rng.random(len(cells))
     rank = np.bincount(owner, drawn[owner] >= sums - before[owner], len(cells)).astype(np.int64)
     codes = np.full(len(cells), -1, dtype=np.int32)
-    seen = rank < lengths
-    codes[seen] = _code_of_rank(forest, cells[seen], rank[seen], feature)
-    for i in np.flatnonzero(~seen):
-        codes[i] = _draw_unseen(forest, int(leaves[i]), int(cells[i]), feature, rng)
+    found = rank < lengths
+    codes[found] = seen[first[found] + rank[found]]
+    for i in np.flatnonzero(~found):
+        own = seen[first[i] : first[i] + lengths[i]]
+        codes[i] = _draw_unseen(forest, int(leaves[i]), own, feature, rng)
     return codes
 
 
-def _code_of_rank(forest: Forest, cells: Indices, rank: Indices, feature: int) -> Codes:
-    """Return the category that has a given rank among those seen in a cell."""
+def _list_seen(
+    forest: Forest, cells: Indices, rank: Indices, owner: Indices, feature: int
+) -> Codes:
+    """Return the categories seen in cells, one cell after another."""
     if forest.kinds[feature] != NARROW:
-        return forest.entry_codes[forest.seen[cells].astype(np.int64) + rank]
-    codes = np.full(len(cells), -1, dtype=np.int32)
-    passed = np.zeros(len(cells), dtype=np.int64)
-    for code in range(min(NARROW_SIZE, forest.sizes[feature])):
-        here = (forest.seen[cells] >> np.uint64(code)) & np.uint64(1) == 1
-        codes[here & (passed == rank)] = code
-        passed += here
-    return codes
+        return forest.entry_codes[forest.seen[cells].astype(np.int64)[owner] + rank]
+    words = forest.seen[cells].astype("<u8").view(np.uint8).reshape(-1, NARROW_SIZE // 8)
+    return np.nonzero(np.unpackbits(words, axis=1, bitorder="little"))[1].astype(np.int32)
 
 
 def _draw_unseen(
-    forest: Forest, leaf: int, cell: int, feature: int, rng: np.random.Generator
+    forest: Forest, leaf: int, seen: Codes, feature: int, rng: np.random.Generator
 ) -> int:
-    """Draw one of the categories that a cell allows and has not seen, all equally likely."""
-    unseen = forest.entry_probs[forest.starts[cell]]
-    allowed = allowed_values(forest, leaf, feature).tolist()
-    probs = [forest.probability(leaf, feature, code) for code in allowed]
-    rest = [code for code, p in zip(allowed, probs, strict=True) if p == unseen and p > 0.0]
+    """Draw one of the categories that a cell allows and has not seen."""
+    allowed = allowed_values(forest, leaf, feature)
+    rest = np.setdiff1d(allowed, seen)
+    probs = np.array([forest.probability(leaf, feature, int(code)) for code in rest])
+    if probs.sum() > 0.0:
+        return int(rng.choice(rest, p=probs / probs.sum()))
     # Where rounding alone led here, the likeliest will do.
-    return int(rng.choice(rest)) if rest else int(allowed[int(np.argmax(probs))])
+    every = [forest.probability(leaf, feature, int(code)) for code in allowed]
+    return int(allowed[int(np.argmax(every))])
