@@ -22,7 +22,7 @@ from robustq.kernels import (
     kernel,
 )
 
-from .modes import EPSILON, TV
+from .modes import CHI2, EPSILON, TV
 
 __all__ = ["ROOM", "add", "search"]
 
@@ -340,6 +340,11 @@ def search(
             if total <= NEAR * size:
                 found[row], tipping[row] = math.nan, rival
                 break
+            # No leaf loses more than 2δ, or √δ times its spread, and the weights no more again.
+            if mode == TV and mean > 4.0 * found[row]:
+                continue
+            if mode == CHI2 and mean > math.sqrt(found[row]) * (1.0 + math.sqrt(size / voices)):
+                continue
             if mode == EPSILON:
                 x = _solve_epsilon(of_root, of_leaves, mean, least)
             elif mode == TV:
