@@ -341,27 +341,24 @@ class Forest:
             ends = self.trace(rows if len(whole) == len(rows) else rows[whole])
             joint[whole] = self.mix(ends)
             shapes.append((whole, Mixtures(*about, *ends)))
-            if len(self.base):
-                joint[whole] += self._log_base(rows.codes[whole])
         room = MOST_REACHED
         for block, part, reached in self._spread(rows[some]):
             joint[some[block]] = part
-            if len(self.base):
-                joint[some[block]] += self._log_base(rows.codes[some[block]])
             room -= len(reached.what)
             # More are not kept: the recursion finds them again, a few at a time.
             if room >= 0:
                 shapes.append((some[block], Gaps(*about, reached)))
+        for feature, logs in self._base_logs:
+            joint += logs[np.maximum(rows.codes[:, feature], -1), None]
         return Reading(joint, shapes)
 
-    def _log_base(self, codes: Codes) -> Floats:
-        """Return the logarithm of the base of rows, (rows, 1): what is missing is 1."""
-        total = np.zeros((len(codes), 1))
-        for feature, start in zip(self.categorical, self.base_starts.tolist(), strict=False):
-            code = codes[:, feature]
-            logs = np.log(self.base[start : start + self.sizes[feature]])
-            total[:, 0] += np.append(logs, 0.0)[np.maximum(code, -1)]
-        return total
+    @cached_property
+    def _base_logs(self) -> list[tuple[int, Floats]]:
+        """Each categorical feature and the logarithm of its base; the last, of what is missing."""
+        if not len(self.base):
+            return []
+        parts = np.split(np.log(self.base), self.base_starts[1:-1])
+        return [(f, np.append(part, 0.0)) for f, part in zip(self.categorical, parts, strict=True)]
 
     @cached_property
     def _mixture_tables(self) -> MixtureTables:
