@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from .evidence import Locals
     from .neighbourhoods import Perturbed
 
-__all__ = ["Contest", "take_rows"]
+__all__ = ["Contest", "Sized", "expect_sized", "take_rows"]
 
 FLUSHED = -1000  # exponents so far below the largest are taken as 0, as long as that one counts
 HIDDEN = 2.0**-900
@@ -96,6 +96,13 @@ class Contest:
 
     def margins(self, delta: Floats) -> Floats:
         """Return R(δ) of each row, divided by a positive number."""
+        return self._evaluate(delta)[0].mantissa[self.evidence.starts[1:] - 1]
+
+    def _evaluate(self, delta: Floats) -> tuple[Sized, Sized, Bools]:
+        """Return the lower and the upper value of each node, and which nodes speak of the class.
+
+        Of those that do the lower value alone means something.
+        """
         size = self._local_sizes(delta[self._row])
         lower = Sized(np.zeros(len(self._row)), np.full(len(self._row), NOTHING))
         upper = Sized(lower.mantissa.copy(), lower.exponent.copy())
@@ -115,7 +122,7 @@ class Contest:
             fixed = Sized.of(self.evidence.p[values], self.evidence.extra[values])
             lower.put(values, fixed)
             upper.put(values, fixed)
-        return lower.mantissa[self.evidence.starts[1:] - 1]
+        return lower, upper, speaks
 
     # What is known before any size is
 
@@ -257,41 +264,37 @@ class Contest:
     def _evaluate_sums(
         self, nodes: Indices, size: Floats, lower: Sized, upper: Sized, speaks: Bools
     ) -> None:
-        children, first = self._children
         # The last child stands just before its parent; all have one local mass function.
         own = nodes - 1
         speaks[nodes] = speaks[own]
         for some, q in self._expand(own):
-            arity = self.evidence.arity[nodes[some]]
-            owner = np.repeat(np.arange(len(some)), arity)
-            place = np.arange(len(owner)) - np.repeat(np.cumsum(arity) - arity, arity)
-            child = children[first[nodes[some]][owner] + place]
-            slot = self.evidence.slot[child]
 
             def expect(f: Floats, at: Indices = own[some], q: Floats = q) -> Floats:
                 return self._expect(at, q, f, size)
 
-            def spread(
-                numbers: Sized,
-                owner: Indices = owner,
-                slot: Indices = slot,
-                child: Indices = child,
-                shape: tuple[int, ...] = q.shape,
-            ) -> Sized:
-                spreaded = Sized(np.zeros(shape), np.full(shape, NOTHING))
-                spreaded.mantissa[owner, slot] = numbers.mantissa[child]
-                spreaded.exponent[owner, slot] = numbers.exponent[child]
-                return spreaded
-
-            lower.put(nodes[some], _expect_sized(expect, spread(lower)))
+            lower.put(nodes[some], expect_sized(expect, self._spread(nodes[some], lower, q))[0])
             free = np.flatnonzero(~speaks[nodes[some]])
             if len(free):
-                least = _expect_sized(lambda f: -expect(-f), spread(upper))
-                upper.put(nodes[some][free], least.take(free))
+                values = self._spread(nodes[some], upper, q)
+                most, _ = expect_sized(lambda f: -expect(-f), values)
+                upper.put(nodes[some][free], most.take(free))
+
+    def _spread(self, nodes: Indices, numbers: Sized, q: Floats) -> Sized:
+        """Return the numbers of the children of sums, by outcomes: 0 for those not reached."""
+        children, first = self._children
+        arity = self.evidence.arity[nodes]
+        owner = np.repeat(np.arange(len(nodes)), arity)
+        place = np.arange(len(owner)) - np.repeat(np.cumsum(arity) - arity, arity)
+        child = children[first[nodes][owner] + place]
+        slot = self.evidence.slot[child]
+        spread = Sized(np.zeros(q.shape), np.full(q.shape, NOTHING))
+        spread.mantissa[owner, slot] = numbers.mantissa[child]
+        spread.exponent[owner, slot] = numbers.exponent[child]
+        return spread
 
 
-def _expect_sized(expect: Callable[[Floats], Floats], values: Sized) -> Sized:
-    """Return expectations of values of any magnitude, (rows, outcomes).
+def expect_sized(expect: Callable[[Floats], Floats], values: Sized) -> tuple[Sized, Floats]:
+    """Return expectations of values of any magnitude, (rows, outcomes), and those as floats.
 
     The largest decides, unless the expectation gives it no mass: then smaller ones do.
     """
@@ -300,13 +303,14 @@ def _expect_sized(expect: Callable[[Floats], Floats], values: Sized) -> Sized:
     for _ in range(values.mantissa.shape[1]):
         # Values above the ones that are looked at only must stay above.
         shift = np.clip(exponent - top[:, None], -2000, 500)
-        found = expect(np.ldexp(values.mantissa, shift))
+        floats = np.ldexp(values.mantissa, shift)
+        found = expect(floats)
         below = np.where((exponent > NOTHING) & (shift < FLUSHED), exponent, NOTHING).max(axis=1)
         hidden = (np.abs(found) < HIDDEN) & (below > NOTHING)
         if not hidden.any():
             break
         top = np.where(hidden, below, top)
-    return Sized.of(found, np.where(top > NOTHING, top, 0))
+    return Sized.of(found, np.where(top > NOTHING, top, 0)), floats
 
 
 def lower_expectations(ball: Perturbation, q: Floats, f: Floats, delta: Floats) -> Floats:

@@ -408,6 +408,10 @@ class Forest:
             )
             yield block, evidence
 
+    def thresholds(self, feature: int) -> Floats:
+        """Return the numbers at which a feature is split."""
+        return self.arrays.thresholds[self.nodes[:, FEATURE] == feature, 1]
+
     # One leaf, one value: what kernels do for many at once.
 
     def probability(self, leaf: int, feature: int, code: int) -> float:

@@ -1,0 +1,276 @@
+"""What explanations are made of, for many rows at once."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from robustq.core import engine
+from robustq.core.neighbourhoods import Perturbed, read
+from robustq.core.quantified import Quantified
+from robustq.core.witness import Move, find_moves
+from robustq.exceptions import UnknownNameError, UnsupportedError
+from robustq.tables import MISSING, Rows
+from robustq.tables.columns import is_missing
+
+from .explanation import Explanation, Feature, Without
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from robustq.arrays import Bools, Floats, Indices
+    from robustq.core.evidence import Model
+    from robustq.core.neighbourhoods import Bound, Neighbourhood
+    from robustq.tables import Table
+
+    from .words import Words
+
+__all__ = ["Findings", "find_records", "forget"]
+
+MOVED_AT_ONCE = 256  # rows whose witnesses are found together
+WHOLE = "one mass function is perturbed as a whole: no model of the same kind is the nearest one"
+
+
+@dataclass(eq=False)
+class Findings:
+    """What was found for rows, (rows,) or (features, rows), with positions for classes.
+
+    Attributes
+    ----------
+    model : Model
+    words : Words
+    table : Table
+        As it was given, for the values.
+    rows : Rows
+    neighbourhood : Neighbourhood
+    base : Quantified
+    support, alone : ndarray of shape (features, rows)
+    without : Quantified
+        With as many balls as features: the predictions are in `without_prediction`.
+    possible : ndarray of bool, of shape (features, rows)
+        Where the model can do without the cell.
+    records : ndarray of shape (rows,), or None
+    """
+
+    model: Model
+    words: Words
+    table: Table
+    rows: Rows
+    neighbourhood: Neighbourhood
+    base: Quantified
+    support: Floats
+    alone: Floats
+    without: Floats
+    without_prediction: Indices
+    possible: Bools
+    records: Floats | None
+    _moves: dict[int, tuple[list[list[Move]], str]] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @classmethod
+    def empty(
+        cls, model: Model, words: Words, table: Table, neighbourhood: Neighbourhood
+    ) -> Findings:
+        """Return room for the rows of a table."""
+        rows, shape = table.rows, (table.width, table.rows)
+        counts = find_records(model, words.encoding.names) is not None
+        return cls(
+            *(model, words, table),
+            Rows.empty(rows, table.width, len(words.encoding.numeric)),
+            *(neighbourhood, Quantified.empty(1, rows), np.empty(shape), np.empty(shape)),
+            *(np.empty(shape), np.empty(shape, dtype=np.int64), np.ones(shape, dtype=bool)),
+            np.empty(rows) if counts else None,
+        )
+
+    @cached_property
+    def bound(self) -> Bound:
+        """What the neighbourhood means for the model."""
+        return self.neighbourhood.bind(self.model, self.words.encoding.names)
+
+    @property
+    def prediction(self) -> Indices:
+        """The predicted classes."""
+        return self.base.prediction
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What the features are called."""
+        return self.words.encoding.names
+
+    @property
+    def name(self) -> str:
+        """What the neighbourhood is called."""
+        return self.neighbourhood.name
+
+    def fill(self, block: slice, rows: Rows) -> None:
+        """Find what there is to find about a block of rows."""
+        self.rows.fill(block, rows)
+        base = engine.quantify(self.model, rows, [self.bound])
+        self.base.put(block, base)
+        self.alone[:, block] = find_alone(self.model, rows, self.neighbourhood)
+        every = np.arange(len(rows))
+        rival = np.where(base.tipping[0] < 0, base.runner_up, base.tipping[0])
+        odds = _log_odds(self.model.log_joint(rows), every, base.prediction, rival)
+        for feature in range(self.rows.codes.shape[1]):
+            lost = forget(rows, feature, self.words.encoding.numeric)
+            left = _log_odds(self.model.log_joint(lost), every, base.prediction, rival)
+            self.support[feature, block] = _subtract(odds, left)
+            found, possible = quantify_possible(self.model, lost, [self.bound])
+            self.without[feature, block] = found.robustness[0]
+            self.without_prediction[feature, block] = found.prediction
+            self.possible[feature, block] = possible
+        if self.records is not None:
+            records = find_records(self.model, self.names)
+            assert records is not None  # noqa: S101 (there is room for them)
+            self.records[block] = engine.quantify(self.model, rows, [records]).robustness[0]
+
+    @cached_property
+    def hangs_on(self) -> Indices:
+        """For each row the position of the feature it hangs on, −1 if there is none."""
+        return find_weakest(self.alone, self.support)
+
+    # One row
+
+    def explain(self, row: int) -> Explanation:
+        """Return the explanation of a row."""
+        base, classes = self.base, self.words.classes
+        tipping = int(base.tipping[0, row])
+        return Explanation(
+            prediction=classes[base.prediction[row]],
+            probability=float(base.probability[row]),
+            tipping_class=None if tipping < 0 else classes[tipping],
+            robustness=float(base.robustness[0, row]),
+            perturbation=self.name,
+            features=tuple(self._explain(row, i) for i in range(len(self.names))),
+            records=None if self.records is None else float(self.records[row]),
+            _findings=self,
+            _row=row,
+        )
+
+    def _explain(self, row: int, feature: int) -> Feature:
+        without = None
+        if self.possible[feature, row]:
+            label = self.words.classes[self.without_prediction[feature, row]]
+            without = Without(label, float(self.without[feature, row]))
+        support, alone = float(self.support[feature, row]), float(self.alone[feature, row])
+        return Feature(self.names[feature], self.value(row, feature), support, alone, without)
+
+    def value(self, row: int, feature: int) -> Any:
+        """Return a value as it stands in the table; None where it is missing."""
+        value = self._columns[feature][row]
+        value = value.as_py() if isinstance(value, pa.Scalar) else value
+        value = value.item() if isinstance(value, np.generic) else value
+        return None if is_missing(value) else value
+
+    @cached_property
+    def _columns(self) -> list[Any]:
+        return [self.table.column(feature) for feature in range(self.table.width)]
+
+    def moves(self, row: int) -> tuple[list[Move], str]:
+        """Return what a witness changes, and why nothing if there is none."""
+        first = row - row % MOVED_AT_ONCE
+        with self._lock:
+            if first not in self._moves:
+                self._moves[first] = self._find_moves(slice(first, first + MOVED_AT_ONCE))
+        found, note = self._moves[first]
+        return found[row - first], note
+
+    def _find_moves(self, block: slice) -> tuple[list[list[Move]], str]:
+        tipping = self.base.tipping[0, block]
+        found: list[list[Move]] = [[] for _ in tipping]
+        if not isinstance(self.bound, Perturbed):
+            return found, WHOLE
+        some = np.flatnonzero((tipping >= 0) & np.isfinite(self.base.robustness[0, block]))
+        at = some + block.start
+        pair = self.base.prediction[at], tipping[some]
+        try:
+            moves = find_moves(
+                self.model, self.rows[at], self.bound, *pair, self.base.robustness[0, at]
+            )
+        except UnsupportedError as error:
+            return found, str(error)
+        for row, own in zip(some.tolist(), moves, strict=True):
+            found[row] = own
+        return found, ""
+
+
+def find_alone(model: Model, rows: Rows, neighbourhood: Neighbourhood) -> Floats:
+    """Return at which size each feature's local models flip predictions, (features, rows)."""
+    features = range(rows.codes.shape[1])
+    own = [Perturbed(neighbourhood.ball, (), (i,), neighbourhood.sizes) for i in features]
+    found, possible = quantify_possible(model, rows, own)
+    return np.where(possible, found.robustness, np.inf)
+
+
+def find_weakest(alone: Floats, support: Floats) -> Indices:
+    """Return where `alone` is smallest, of several the feature with the most support; −1 if none.
+
+    Parameters
+    ----------
+    alone, support : ndarray of shape (features, rows)
+    """
+    least = alone.min(axis=0)
+    first = np.where(alone == least, np.abs(support), -1.0).argmax(axis=0)
+    return np.where(np.isinf(least), -1, first)
+
+
+def find_records(model: Model, names: tuple[str, ...]) -> Bound | None:
+    """Return the neighbourhood that counts training records, where a model has one."""
+    try:
+        return read("idm").bind(model, names)
+    except (UnknownNameError, UnsupportedError):
+        return None
+
+
+def forget(rows: Rows, feature: int, numeric: tuple[int, ...]) -> Rows:
+    """Return rows with the cells of one feature missing."""
+    codes, numbers = rows.codes.copy(), rows.numbers
+    codes[:, feature] = MISSING
+    if feature in numeric:
+        numbers = numbers.copy()
+        numbers[:, numeric.index(feature)] = np.nan
+    return Rows(codes, numbers)
+
+
+def quantify_possible(
+    model: Model, rows: Rows, bounds: Sequence[Bound]
+) -> tuple[Quantified, Bools]:
+    """Return what can be quantified, and for which rows that is possible."""
+    possible = np.ones(len(rows), dtype=bool)
+    try:
+        return engine.quantify(model, rows, bounds), possible
+    except UnsupportedError:
+        if len(rows) <= 1:
+            return _nothing(len(bounds), len(rows)), ~possible
+    found = Quantified.empty(len(bounds), len(rows))
+    half = len(rows) // 2
+    for part in (slice(0, half), slice(half, len(rows))):
+        own, possible[part] = quantify_possible(model, rows[part], bounds)
+        found.put(part, own)
+    return found, possible
+
+
+def _nothing(balls: int, rows: int) -> Quantified:
+    none = np.zeros(rows, dtype=np.int64)
+    return Quantified(
+        *(none, none, np.zeros(rows)),
+        *(np.full((balls, rows), np.inf), np.full((balls, rows), -1, dtype=np.int64)),
+    )
+
+
+def _log_odds(joint: Floats, every: Indices, ahead: Indices, behind: Indices) -> Floats:
+    with np.errstate(invalid="ignore"):
+        odds = joint[every, ahead] - joint[every, behind]
+    # Without a rival, and where neither class is possible, nothing speaks for either.
+    return np.where(np.isnan(odds) | (behind < 0), 0.0, odds)
+
+
+def _subtract(odds: Floats, left: Floats) -> Floats:
+    """Return what a cell adds; nothing where the odds are infinite with and without it."""
+    with np.errstate(invalid="ignore"):
+        return np.nan_to_num(odds - left, nan=0.0, posinf=np.inf, neginf=-np.inf)
