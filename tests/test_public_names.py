@@ -26,8 +26,10 @@ def test_the_public_names_are_these():
         "UnknownValueWarning",
         "UnsupportedError",
         "assess",
+        "counterfactuals",
         "credal_predict",
         "datasets",
+        "explain",
         "indicators",
         "is_robust",
         "load",
@@ -35,6 +37,7 @@ def test_the_public_names_are_these():
         "read",
         "rejection",
         "robustness",
+        "witness",
     ]
     assert sorted(robustq.perturbations.__all__) == [
         "ChiSquared",

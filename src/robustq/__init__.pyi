@@ -13,7 +13,15 @@ from .exceptions import (
 )
 from .families.files import load
 from .families.forest.classifier import GenerativeForestClassifier, GenerativeTreeClassifier
-from .families.functions import assess, credal_predict, is_robust, robustness
+from .families.functions import (
+    assess,
+    counterfactuals,
+    credal_predict,
+    explain,
+    is_robust,
+    robustness,
+    witness,
+)
 from .families.naive_bayes import NaiveBayesClassifier
 from .io.reading import read
 from .selection.selective import SelectiveClassifier
@@ -34,8 +42,10 @@ __all__ = [
     "UnknownValueWarning",
     "UnsupportedError",
     "assess",
+    "counterfactuals",
     "credal_predict",
     "datasets",
+    "explain",
     "indicators",
     "is_robust",
     "load",
@@ -43,6 +53,7 @@ __all__ = [
     "read",
     "rejection",
     "robustness",
+    "witness",
 ]
 
 __version__: str

@@ -71,8 +71,8 @@ def check_witness(model, table, ball, parts, sizes):
     assert type(witness) is type(model)
     before, after = (list(list_locals(one.to_dict())) for one in (model, witness))
     defaults = model.model_.default_parts
-    for (part, feature, q, n), (*_, p, _) in zip(before, after, strict=True):
-        q, p = np.array(q), np.array(p)
+    for (part, feature, old, n), (*_, new, _) in zip(before, after, strict=True):
+        q, p = np.array(old), np.array(new)
         if not is_perturbed(parts, part, feature, defaults):
             assert np.array_equal(q, p)
             continue
@@ -132,12 +132,14 @@ def test_where_there_is_no_witness_of_the_same_kind_the_error_says_so():
     X = rng.choice(["a", "b", "c"], (300, 3))
     y = np.where((X[:, 0] == "a") ^ (rng.random(300) < 0.3), "yes", "no")
     model = NaiveBayesClassifier(1.0).fit(X, y)
-    with pytest.raises(UnsupportedError, match="tv_joint does not perturb the local mass functions"):
+    with pytest.raises(
+        UnsupportedError, match="tv_joint does not perturb the local mass functions"
+    ):
         model.witness(X[:1], "tv_joint")
     with pytest.raises(InputError, match="one row, got 300"):
         model.witness(X)
     forest = GenerativeForestClassifier(5, random_state=0).fit(X, y)
-    with pytest.raises(UnsupportedError, match="moves 'root'.*take parts="):
+    with pytest.raises(UnsupportedError, match=r"moves 'root'.*take parts="):
         forest.witness(X[:1], "tv_all")
 
     class Plain(Perturbation):
@@ -169,7 +171,9 @@ def test_moves_attain_the_margin_that_the_recursion_gives(ball):
         rng = np.random.default_rng([seed, 7])
         document = random_naive_bayes(rng, zeros=0.1)
         model = NaiveBayesClassifier.from_dict(document)
-        rows = model.encoding_.encode(model._arrange(as_table(document, random_rows(rng, document, 1))))
+        rows = model.encoding_.encode(
+            model._arrange(as_table(document, random_rows(rng, document, 1)))
+        )
         bound = read(ball).bind(model.model_, model.encoding_.names)
         found = engine.quantify(model.model_, rows, [bound])
         size = found.robustness[0]

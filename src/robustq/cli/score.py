@@ -68,6 +68,10 @@ def score(
         float | None,
         typer.Option(help="Accept predictions that are so robust (first perturbation)."),
     ] = None,
+    explain: Annotated[
+        bool,
+        typer.Option("--explain", help="Tell what each prediction hangs on (first perturbation)."),
+    ] = False,
     batch_rows: Annotated[
         int,
         typer.Option(help="Rows to read and score at a time; fewer need less memory.", min=1),
@@ -106,7 +110,8 @@ def score(
     asked = find_neighbourhoods(split_list(perturbation) or DEFAULT_PERTURBATIONS)
     gate = _find_gate(classifier.training_, asked, min_robustness)
     kept = _list_kept(sources, split_list(keep), keep_all=keep_all)
-    scorer = Scorer(classifier, asked, kept, gate, unify_types(sources, kept or ()))
+    types = unify_types(sources, kept or ())
+    scorer = Scorer(classifier, asked, kept, gate, types, explain)
     start, rows = time.perf_counter(), 0
     batches = _score_all(sources, scorer)
     # Results that scroll through the terminal are progress enough.

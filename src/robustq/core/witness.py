@@ -200,5 +200,5 @@ class Descent(Contest):
         told = zip(*(column[gains].tolist() for column in (*columns, outcome)), strict=True)
         row = self._row[nodes]
         for i, about in zip(gains.tolist(), told, strict=True):
-            yield int(row[i]), Move(*about, q[i], moved[i], float(distance[i]), float(ratio[i]))
-
+            measured = float(distance[i]), float(ratio[i])
+            yield int(row[i]), Move._make((*about, q[i], moved[i], *measured))

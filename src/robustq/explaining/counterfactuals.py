@@ -7,20 +7,20 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, NamedTuple, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard, overload
 
 import numpy as np
 
 from robustq.core import engine
 from robustq.exceptions import InputError, PositionError, UnknownNameError
-from robustq.tables import Encoding, Rows
+from robustq.tables import Encoding, Numeric, Rows
 from robustq.tables.display import as_html, as_text, show_value
 
 from .explanation import _plain
 from .words import clean, say_number
 
 if TYPE_CHECKING:
-    from robustq.arrays import Bools, Floats, Indices
+    from robustq.arrays import Floats, Indices
     from robustq.core.evidence import Model
     from robustq.core.neighbourhoods import Bound
 
@@ -137,9 +137,7 @@ class Counterfactuals(Sequence[Counterfactual]):
         return as_html(self.title, self.cells(), self._more)
 
 
-def choose_columns(
-    encoding: Encoding, change: Any = None, keep: Any = None
-) -> list[int]:
+def choose_columns(encoding: Encoding, change: Any = None, keep: Any = None) -> list[int]:
     """Return the positions of the columns that may change.
 
     Parameters
@@ -166,17 +164,17 @@ def _find_columns(encoding: Encoding, given: Any, option: str) -> list[int]:
     for column in given:
         if isinstance(column, str) and column in names:
             found.append(names.index(column))
-        elif (
-            isinstance(column, Integral)
-            and not isinstance(column, bool)
-            and 0 <= column < len(names)
-        ):
+        elif _is_position(column) and 0 <= int(column) < len(names):
             found.append(int(column))
         else:
             known = ", ".join(names[:12]) + (", …" if len(names) > 12 else "")
             msg = f"{option} names {column!r}, which is no column of the model: it has {known}"
             raise UnknownNameError(msg)
     return found
+
+
+def _is_position(column: object) -> TypeGuard[Integral]:
+    return isinstance(column, Integral) and not isinstance(column, bool)
 
 
 class Options(NamedTuple):
@@ -204,8 +202,7 @@ class Options(NamedTuple):
                 codes = range(encoding.sizes[feature])
                 told += [(feature, code, np.nan) for code in codes if code != own]
         table = np.array(told, dtype=np.float64).reshape(-1, 3)
-        feature, code = (table[:, i].astype(np.int64) for i in (0, 1))
-        return cls(feature, code, table[:, 2]), short
+        return cls(table[:, 0].astype(np.int64), table[:, 1].astype(np.int64), table[:, 2]), short
 
 
 def _list_numbers(model: Model, feature: int) -> tuple[Floats, bool]:
@@ -232,7 +229,11 @@ class _Level(NamedTuple):
     def best(self, count: int | None) -> _Level:
         """Return the most robust ones."""
         order = np.argsort(-self.robustness, kind="stable")[:count]
-        return _Level(*(column[order] for column in self))
+        return _Level._make(column[order] for column in self)
+
+    def join(self, other: _Level) -> _Level:
+        """Return both."""
+        return _Level._make(np.concatenate(pair) for pair in zip(self, other, strict=True))
 
 
 @dataclass(frozen=True, eq=False)
@@ -346,8 +347,7 @@ class Search:
                 *(sets[close[flips]], found.prediction[flips]),
                 *(found.robustness[0, flips], found.probability[flips]),
             )
-            joined = level if best is None else _Level(*map(np.concatenate, zip(best, level)))
-            best = joined.best(limit)
+            best = (level if best is None else best.join(level)).best(limit)
             rest = np.setdiff1d(np.arange(len(sets)), close[flips])
             order = rest[np.argsort(odds[rest], kind="stable")[:WIDTH]]
             near.append((odds[order], sets[order]))
@@ -368,7 +368,7 @@ class Search:
             feature = int(options.feature[option])
             column = self.encoding.columns[feature]
             name = column.name if self.encoding.named else feature
-            if feature in self.encoding.numeric:
+            if isinstance(column, Numeric):
                 changes[name] = float(options.number[option])
             else:
                 value = column.decode(options.code[option : option + 1].astype(np.int32))[0]

@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from robustq.arrays import Bools, Floats, Indices
     from robustq.core.evidence import Model
     from robustq.core.neighbourhoods import Bound, Neighbourhood
-    from robustq.tables import Table
+    from robustq.tables import Encoding, Table
 
     from .words import Words
 
-__all__ = ["Findings", "find_records", "forget"]
+__all__ = ["Findings", "find_hanging", "find_records", "forget"]
 
 MOVED_AT_ONCE = 256  # rows whose witnesses are found together
 WHOLE = "one mass function is perturbed as a whole: no model of the same kind is the nearest one"
@@ -50,8 +50,8 @@ class Findings:
     neighbourhood : Neighbourhood
     base : Quantified
     support, alone : ndarray of shape (features, rows)
-    without : Quantified
-        With as many balls as features: the predictions are in `without_prediction`.
+    without, without_prediction : ndarray of shape (features, rows)
+        Robustness and prediction with a cell missing.
     possible : ndarray of bool, of shape (features, rows)
         Where the model can do without the cell.
     records : ndarray of shape (rows,), or None
@@ -80,11 +80,18 @@ class Findings:
         rows, shape = table.rows, (table.width, table.rows)
         counts = find_records(model, words.encoding.names) is not None
         return cls(
-            *(model, words, table),
-            Rows.empty(rows, table.width, len(words.encoding.numeric)),
-            *(neighbourhood, Quantified.empty(1, rows), np.empty(shape), np.empty(shape)),
-            *(np.empty(shape), np.empty(shape, dtype=np.int64), np.ones(shape, dtype=bool)),
-            np.empty(rows) if counts else None,
+            model=model,
+            words=words,
+            table=table,
+            rows=Rows.empty(rows, table.width, len(words.encoding.numeric)),
+            neighbourhood=neighbourhood,
+            base=Quantified.empty(1, rows),
+            support=np.empty(shape),
+            alone=np.empty(shape),
+            without=np.empty(shape),
+            without_prediction=np.empty(shape, dtype=np.int64),
+            possible=np.ones(shape, dtype=bool),
+            records=np.empty(rows) if counts else None,
         )
 
     @cached_property
@@ -113,13 +120,10 @@ class Findings:
         base = engine.quantify(self.model, rows, [self.bound])
         self.base.put(block, base)
         self.alone[:, block] = find_alone(self.model, rows, self.neighbourhood)
-        every = np.arange(len(rows))
-        rival = np.where(base.tipping[0] < 0, base.runner_up, base.tipping[0])
-        odds = _log_odds(self.model.log_joint(rows), every, base.prediction, rival)
+        numeric = self.words.encoding.numeric
+        self.support[:, block] = find_support(self.model, rows, base, numeric)
         for feature in range(self.rows.codes.shape[1]):
-            lost = forget(rows, feature, self.words.encoding.numeric)
-            left = _log_odds(self.model.log_joint(lost), every, base.prediction, rival)
-            self.support[feature, block] = _subtract(odds, left)
+            lost = forget(rows, feature, numeric)
             found, possible = quantify_possible(self.model, lost, [self.bound])
             self.without[feature, block] = found.robustness[0]
             self.without_prediction[feature, block] = found.prediction
@@ -207,6 +211,32 @@ def find_alone(model: Model, rows: Rows, neighbourhood: Neighbourhood) -> Floats
     return np.where(possible, found.robustness, np.inf)
 
 
+def find_support(model: Model, rows: Rows, base: Quantified, numeric: tuple[int, ...]) -> Floats:
+    """Return how each cell changes the log-odds against the tipping class, (features, rows).
+
+    Where nothing tips, the runner-up takes its place.
+    """
+    rival = np.where(base.tipping[0] < 0, base.runner_up, base.tipping[0])
+    odds = _log_odds(model.log_joint(rows), base.prediction, rival)
+    found = np.empty((rows.codes.shape[1], len(rows)))
+    for feature in range(len(found)):
+        joint = model.log_joint(forget(rows, feature, numeric))
+        with np.errstate(invalid="ignore"):
+            gain = odds - _log_odds(joint, base.prediction, rival)
+        # Odds that are infinite with and without a cell owe it nothing.
+        found[feature] = np.where(np.isnan(gain), 0.0, gain)
+    return found
+
+
+def find_hanging(
+    model: Model, rows: Rows, neighbourhood: Neighbourhood, encoding: Encoding
+) -> Indices:
+    """Return for each row the position of the feature it hangs on, −1 if there is none."""
+    base = engine.quantify(model, rows, [neighbourhood.bind(model, encoding.names)])
+    alone = find_alone(model, rows, neighbourhood)
+    return find_weakest(alone, find_support(model, rows, base, encoding.numeric))
+
+
 def find_weakest(alone: Floats, support: Floats) -> Indices:
     """Return where `alone` is smallest, of several the feature with the most support; −1 if none.
 
@@ -263,14 +293,9 @@ def _nothing(balls: int, rows: int) -> Quantified:
     )
 
 
-def _log_odds(joint: Floats, every: Indices, ahead: Indices, behind: Indices) -> Floats:
+def _log_odds(joint: Floats, ahead: Indices, behind: Indices) -> Floats:
+    every = np.arange(len(joint))
     with np.errstate(invalid="ignore"):
         odds = joint[every, ahead] - joint[every, behind]
     # Without a rival, and where neither class is possible, nothing speaks for either.
     return np.where(np.isnan(odds) | (behind < 0), 0.0, odds)
-
-
-def _subtract(odds: Floats, left: Floats) -> Floats:
-    """Return what a cell adds; nothing where the odds are infinite with and without it."""
-    with np.errstate(invalid="ignore"):
-        return np.nan_to_num(odds - left, nan=0.0, posinf=np.inf, neginf=-np.inf)

@@ -235,7 +235,9 @@ class Explanation:
         told = []
         if self.hangs_on is not None:
             alone = min(feature.alone for feature in self.features)
-            told.append(f"It hangs on {clean(self.hangs_on)}: alone it flips at {say_number(alone)}.")
+            told.append(
+                f"It hangs on {clean(self.hangs_on)}: alone it flips at {say_number(alone)}."
+            )
         if self.records is not None and math.isfinite(self.records):
             count = max(1, math.ceil(self.records - 1e-9))
             more = "one more training record" if count == 1 else f"{count:,} more training records"

@@ -23,7 +23,7 @@ HEIGHT = 0.34  # inches of a bar
 
 
 def plot_explanation(explanation: Explanation, ax: Any = None) -> Any:
-    """Draw the support of each feature, the strongest above, and the size at which it flips alone."""
+    """Draw the support of each feature, the strongest above, and at which size it flips alone."""
     order = sorted(explanation.features, key=lambda feature: -abs(feature.support))
     shown = order[:MOST]
     axes = _new_axes(len(shown)) if ax is None else ax
@@ -50,8 +50,10 @@ def plot_explanation(explanation: Explanation, ax: Any = None) -> Any:
         )
     rival = "the runner-up" if explanation.tipping_class is None else explanation.tipping_class
     axes.set_xlabel(
-        _text(f"◀ speaks for {clean(rival)}    (log-odds)    "
-        f"speaks for {clean(explanation.prediction)} ▶")
+        _text(
+            f"◀ speaks for {clean(rival)}    (log-odds)    "
+            f"speaks for {clean(explanation.prediction)} ▶"
+        )
     )
     axes.annotate(
         "flips alone at", (1.01, 1.01), xycoords="axes fraction", fontsize="small", va="bottom"
@@ -85,10 +87,10 @@ def _text(text: str) -> str:
 
 
 def _new_axes(bars: int) -> Any:
-    from matplotlib import pyplot  # noqa: PLC0415 (slow to import)
+    from matplotlib import pyplot as plt  # noqa: PLC0415 (slow to import)
 
     size = (8.5, 1.4 + HEIGHT * max(bars, 2))
-    return pyplot.subplots(figsize=size, layout="constrained")[1]
+    return plt.subplots(figsize=size, layout="constrained")[1]
 
 
 def _finish(axes: Any, title: str) -> None:

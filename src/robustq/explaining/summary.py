@@ -81,7 +81,9 @@ class Summary:
     def to_dict(self) -> list[dict[str, Any]]:
         """Return plain data, an entry for each feature."""
         columns = {name: column.tolist() for name, column in self.columns().items()}
-        return [dict(zip(columns, line, strict=True)) for line in zip(*columns.values(), strict=True)]
+        return [
+            dict(zip(columns, line, strict=True)) for line in zip(*columns.values(), strict=True)
+        ]
 
     def to_pandas(self) -> pd.DataFrame:
         """Return a pandas frame."""

@@ -6,14 +6,14 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from robustq.core.evidence import NONE, TREE, About
 from robustq.tables import Binned, Encoding
 from robustq.tables.display import shorten
 from robustq.texts import make_visible
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from robustq.core.evidence import Condition, Locals
     from robustq.core.witness import Move
 

@@ -21,8 +21,18 @@ if TYPE_CHECKING:
     from robustq.arrays import Bools, Floats
     from robustq.core.assessment import Assessment
     from robustq.core.neighbourhoods import PerturbationLike
+    from robustq.explaining.counterfactuals import Counterfactuals
+    from robustq.explaining.explanation import Explanations
 
-__all__ = ["assess", "credal_predict", "is_robust", "robustness"]
+__all__ = [
+    "assess",
+    "counterfactuals",
+    "credal_predict",
+    "explain",
+    "is_robust",
+    "robustness",
+    "witness",
+]
 
 
 def robustness(
@@ -136,6 +146,82 @@ def credal_predict(
     """
     classifier, table = _unpack(model, X)
     return classifier.credal_predict(table, perturbation, delta, parts=parts, sizes=sizes)
+
+
+def explain(
+    model: Any,
+    X: Any,
+    perturbation: PerturbationLike = "tv",
+    *,
+    parts: str | Iterable[str] | None = None,
+    sizes: str | None = None,
+) -> Explanations:
+    """Return for each row what its prediction hangs on, and the nearest model that disagrees.
+
+    Parameters
+    ----------
+    model : GenerativeClassifier or Pipeline
+        Of a pipeline, features are those that its last step sees.
+    X : frame or array of shape (rows, features)
+    perturbation : str or Perturbation
+    parts, sizes : optional
+        See `GenerativeClassifier.robustness`.
+
+    Returns
+    -------
+    Explanations
+    """
+    classifier, table = _unpack(model, X)
+    return classifier.explain(table, perturbation, parts=parts, sizes=sizes)
+
+
+def witness(
+    model: Any,
+    X: Any,
+    perturbation: PerturbationLike = "tv",
+    *,
+    parts: str | Iterable[str] | None = None,
+    sizes: str | None = None,
+) -> GenerativeClassifier:
+    """Return the nearest model of the same kind that no longer prefers the prediction of a row.
+
+    Parameters
+    ----------
+    model : GenerativeClassifier or Pipeline
+        Of a pipeline, the witness stands for the last step.
+    X : frame or array of shape (1, features)
+    perturbation : str or Perturbation
+    parts, sizes : optional
+        See `GenerativeClassifier.robustness`.
+
+    Returns
+    -------
+    GenerativeClassifier
+    """
+    classifier, table = _unpack(model, X)
+    return classifier.witness(table, perturbation, parts=parts, sizes=sizes)
+
+
+def counterfactuals(
+    model: Any, X: Any, perturbation: PerturbationLike = "tv", **options: Any
+) -> Counterfactuals:
+    """Return the smallest changes of values that flip the prediction of a row.
+
+    Parameters
+    ----------
+    model : GenerativeClassifier or Pipeline
+        Of a pipeline, values are those that its last step sees.
+    X : frame or array of shape (1, features)
+    perturbation : str or Perturbation
+    **options
+        Those of `GenerativeClassifier.counterfactuals`.
+
+    Returns
+    -------
+    Counterfactuals
+    """
+    classifier, table = _unpack(model, X)
+    return classifier.counterfactuals(table, perturbation, **options)
 
 
 def _transform(pipeline: Any, X: Any) -> Any:

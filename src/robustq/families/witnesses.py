@@ -62,7 +62,9 @@ def make_witness(classifier: Estimator, row: Rows, bound: Bound, name: str) -> E
     model = replace_locals(classifier, moves, name)
     witness._suit(model)  # noqa: SLF001 (one house)
     witness._set_model(model, classifier.encoding_, classifier.classes_)  # noqa: SLF001
-    rows = {key: classifier.training_[key] for key in ("rows", "target") if key in _facts(classifier)}
+    rows = {
+        key: classifier.training_[key] for key in ("rows", "target") if key in _facts(classifier)
+    }
     witness.training_ = {**rows, "robustq": __version__}
     return witness
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Scorer", "number_rows"]
 
-ROW = "row"
+ROW, HANGS_ON = "row", "hangs_on"
 
 
 @dataclass(eq=False)
@@ -40,6 +40,8 @@ class Scorer:
         On the robustness in one of the neighbourhoods.
     kept_types : dict of str to DataType
         What types kept columns get in the results; their own by default.
+    explain : bool
+        Whether to tell which feature each prediction hangs on, in the first neighbourhood.
     unknown : Counter
         How many values of each column were never seen in training, in all that `score` was given.
     accepted : int
@@ -56,6 +58,7 @@ class Scorer:
     keep: Sequence[str] | None = ()
     gate: Gate | None = None
     kept_types: Mapping[str, pa.DataType] = field(default_factory=dict)
+    explain: bool = False
     unknown: Counter[str] = field(default_factory=Counter)
     accepted: int = 0
 
@@ -88,6 +91,7 @@ class Scorer:
         names = ["prediction", "probability", "runner_up"]
         for neighbourhood in self.neighbourhoods:
             names += [f"robustness_{neighbourhood.name}", f"tipping_class_{neighbourhood.name}"]
+        names += [HANGS_ON] if self.explain else []
         return [*names, *(["accepted"] if self.gate else [])]
 
     def score(self, table: pa.Table) -> pa.Table:
@@ -104,17 +108,21 @@ class Scorer:
         columns = {
             name: table[name].cast(self.kept_types.get(name, table[name].type)) for name in kept
         }
-        found, unknown = self._quantify(table)
-        return pa.table({**columns, **self._describe(found)}), unknown
+        found, hanging, unknown = self._quantify(table)
+        return pa.table({**columns, **self._describe(found, hanging)}), unknown
 
-    def _quantify(self, table: pa.Table) -> tuple[Quantified, dict[str, int]]:
+    def _quantify(self, table: pa.Table) -> tuple[Quantified, Indices, dict[str, int]]:
+        hanging = np.zeros(0, dtype=np.int64)
         if not table.num_rows:
-            return Quantified.empty(len(self.neighbourhoods), 0), {}
+            return Quantified.empty(len(self.neighbourhoods), 0), hanging, {}
         strict = self.model.handle_unknown == "error"
         rows = adapt_table(table, self.model.encoding_, strict=strict)
-        return self.model.count_and_quantify(rows, self.neighbourhoods)
+        if self.explain:
+            hanging = self.model.find_hanging(rows, self.neighbourhoods[0])
+        found, unknown = self.model.count_and_quantify(rows, self.neighbourhoods)
+        return found, hanging, unknown
 
-    def _describe(self, found: Quantified) -> dict[str, Any]:
+    def _describe(self, found: Quantified, hanging: Indices) -> dict[str, Any]:
         columns: dict[str, Any] = {
             "prediction": self._labels(found.prediction),
             "probability": found.probability,
@@ -123,14 +131,19 @@ class Scorer:
         for index, neighbourhood in enumerate(self.neighbourhoods):
             columns[f"robustness_{neighbourhood.name}"] = found.robustness[index]
             columns[f"tipping_class_{neighbourhood.name}"] = self._labels(found.tipping[index])
+        if self.explain:
+            columns[HANGS_ON] = _as_dictionary(hanging, list(self.model.encoding_.names))
         if self.gate is not None:
             columns["accepted"] = self.gate.accepts(columns[f"robustness_{self.gate.robustness}"])
         return columns
 
     def _labels(self, positions: Indices) -> pa.DictionaryArray:
-        classes = pa.array(self.model.classes_.tolist())
-        codes = np.asarray(positions, dtype=np.int32)
-        return pa.DictionaryArray.from_arrays(pa.array(codes, mask=codes < 0), classes)
+        return _as_dictionary(positions, self.model.classes_.tolist())
+
+
+def _as_dictionary(positions: Indices, values: list[Any]) -> pa.DictionaryArray:
+    codes = np.asarray(positions, dtype=np.int32)
+    return pa.DictionaryArray.from_arrays(pa.array(codes, mask=codes < 0), pa.array(values))
 
 
 def number_rows(table: pa.Table, before: int) -> pa.Table:

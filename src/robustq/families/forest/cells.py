@@ -13,7 +13,16 @@ if TYPE_CHECKING:
 
     from robustq.arrays import Bools, Codes
 
-__all__ = ["Cell", "allowed_values", "cell_of", "cut", "left_values", "pack_split", "walk", "whole_cell"]
+__all__ = [
+    "Cell",
+    "allowed_values",
+    "cell_of",
+    "cut",
+    "left_values",
+    "pack_split",
+    "walk",
+    "whole_cell",
+]
 
 # For each feature which values are allowed, or between which numbers.
 Cell: TypeAlias = "tuple[Bools | tuple[float, float], ...]"

@@ -122,17 +122,17 @@ class ForestLocals:
         tree = int(np.searchsorted(forest.roots, node, side="right")) - 1
         cell, split = cell_of(forest, node)
         path: tuple[str | int, ...] = ("trees", tree, "nodes", node - int(forest.roots[tree]))
-        where = {"given": _list_given(cell, split), "tree": tree}
+        whole = About(NONE, given=_list_given(cell, split), tree=tree)
         if part == CLASSES:
-            return About(NONE, **where, path=(*path, "class_probs"))
+            return whole._replace(path=(*path, "class_probs"))
         if part == FEATURES:
             codes = tuple(np.flatnonzero(cell[feature]).tolist())
-            told = tuple((code,) for code in codes)
-            return About(feature, told, **where, path=(*path, "feature_probs", feature), codes=codes)
-        own = int(forest.nodes[node, 0])
-        sides = [cut(cell, own, read_split(forest, node), side)[own] for side in (0, 1)]
-        told = tuple(map(_as_condition, sides))
-        return About(own, told, **where, path=(*path, "weights"))
+            own = whole._replace(variable=feature, path=(*path, "feature_probs", feature))
+            return own._replace(outcomes=tuple((code,) for code in codes), codes=codes)
+        feature = int(forest.nodes[node, 0])
+        sides = [cut(cell, feature, read_split(forest, node), side)[feature] for side in (0, 1)]
+        outcomes = tuple(_as_condition(side) for side in sides)
+        return whole._replace(variable=feature, outcomes=outcomes, path=(*path, "weights"))
 
     def _locate(self, local: Indices) -> tuple[Indices, Indices]:
         """Return the part of each, and its position there."""
