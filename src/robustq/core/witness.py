@@ -33,7 +33,7 @@ __all__ = ["Move", "find_moves"]
 
 # What has no rows goes to the end of its ball at once, and nothing else moves by as little.
 AT_ONCE = 1e-140
-ROUNDING = 1e-15
+ROUNDING, EMPTY = 1e-15, 1e-14
 
 
 class Move(NamedTuple):
@@ -188,6 +188,8 @@ class Descent(Contest):
         size, outcome : ndarray
         """
         moved = np.clip(self.perturbed.ball.minimising(q, f, size[at]), 0.0, 1.0)
+        # What is emptied leaves nothing behind: a rival of probability 0 waits for that.
+        moved[(moved < EMPTY) & (moved < 1e-9 * q)] = 0.0
         gap = np.abs(q - moved)
         gains = np.flatnonzero((((q - moved) * f).sum(axis=1) > 0.0) & (gap.max(axis=1) > ROUNDING))
         distance = gap.sum(axis=1) / 2
