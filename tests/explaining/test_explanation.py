@@ -5,6 +5,8 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
 
 import robustq
 from robustq import (
@@ -162,7 +164,7 @@ def test_where_nothing_flips_there_are_no_changes_and_a_note_says_so():
     explanation = model.explain([["a"]], "chi2", parts=["features"])[0]
     assert explanation.tipping_class is None
     assert explanation.changes == ()
-    assert "nothing in this neighbourhood flips" in repr(explanation)
+    assert "Nothing in this neighbourhood flips" in repr(explanation)
     assert explanation.hangs_on is None
 
 
@@ -218,9 +220,6 @@ def test_tables_without_names_have_columns_by_position():
 
 
 def test_functions_take_pipelines():
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import FunctionTransformer
-
     pipeline = make_pipeline(FunctionTransformer(), MODELS["naive Bayes"])
     row = X.iloc[[9]]
     assert (

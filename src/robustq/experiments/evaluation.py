@@ -9,7 +9,7 @@ import numpy as np
 from robustq import rejection
 from robustq.blocks import for_each_block
 from robustq.core.neighbourhoods import read
-from robustq.families.base import describe_unknown
+from robustq.families.base import describe_unknown, ignoring_unknown_values
 from robustq.families.seen_rows import find_seen
 from robustq.indicators import get
 from robustq.indicators.choices import REMARK, list_single, list_wider
@@ -25,13 +25,14 @@ if TYPE_CHECKING:
 
     from robustq.arrays import Bools, Floats, Indices
     from robustq.core.assessment import Assessment
-    from robustq.core.neighbourhoods import PerturbationLike
+    from robustq.core.neighbourhoods import Neighbourhood, PerturbationLike
     from robustq.families.base import GenerativeClassifier
 
 __all__ = ["evaluate"]
 
 FEW_ROWS = 2000
 LEAST_ROBUST = 10
+MOST_CELLS = 100_000  # that are looked at to tell what predictions hang on
 RESAMPLES = 200
 MOST_BAND_ROWS = 20_000
 
@@ -88,7 +89,20 @@ def evaluate(
         },
         "points": {"correct": correct, "robustness": robustness},
         "least": _list_least(X, y, seen.assessment, told.name, rows),
+        "hanging": _describe_hanging(model, X, told),
     }
+
+
+def _describe_hanging(
+    model: GenerativeClassifier, X: pa.Table, ball: Neighbourhood
+) -> dict[str, Any]:
+    """Return which features predictions hang on, by a sample where there are many."""
+    most = MOST_CELLS if _has_form(ball) else MOST_CELLS // 10
+    count = min(X.num_rows, FEW_ROWS, max(most // X.num_columns, 1))
+    sample = np.unique(np.linspace(0, X.num_rows - 1, count).round().astype(np.int64))
+    with ignoring_unknown_values():
+        summary = model.explain(take_rows(X, sample), ball).summary()
+    return {"rows": summary.rows, "features": summary.to_dict()}
 
 
 def _list_cautions(
@@ -124,7 +138,12 @@ def _describe_classes(y: np.ndarray[Any, Any], correct: Bools) -> dict[str, Any]
 def _is_quick(name: str) -> bool:
     """Tell whether an indicator takes no long where rows are many."""
     neighbourhood = get(name).neighbourhood
-    return neighbourhood is None or neighbourhood.ball.form(np.array([0.5])) is not None
+    return neighbourhood is None or _has_form(neighbourhood)
+
+
+def _has_form(neighbourhood: Neighbourhood) -> bool:
+    """Tell whether kernels know a ball by its bounds."""
+    return neighbourhood.ball.form(np.array([0.5])) is not None
 
 
 def _describe_curves(correct: Bools, scores: dict[str, Floats]) -> dict[str, Any]:
