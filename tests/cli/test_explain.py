@@ -84,12 +84,13 @@ def test_pages_show_names_and_values_as_text(folder, more):
     assert "<script" not in page
     assert "default-src 'none'" in page
     assert ("&lt;script&gt;" in page) == bool(more)
-    assert "hang on" in page
+    assert "hang" in page
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
+        (("--row", "0"), "--row must be a whole number from 1 on, got 0"),
         (("--row", "61"), "--row 61: there are 60 rows"),
         (("--row", "1", "--least", "2"), "give one of --row, --where and --least"),
         (("--where", "id"), "--where takes column=value, as in id=17"),

@@ -51,18 +51,15 @@ def explain(
         typer.Argument(help="Files, folders or patterns; - for standard input.", metavar="DATA..."),
     ],
     row: Annotated[
-        list[int] | None,
-        typer.Option(
-            help="Which row, counted from 1 as score does; several times for more.", min=1
-        ),
+        list[int] | None, typer.Option(help="Counted from 1, as score does; may be repeated.")
     ] = None,
     where: Annotated[
         str | None, typer.Option(help="Rows with a value in a column, as in id=17.")
     ] = None,
     least: Annotated[
-        int | None, typer.Option(help="So many rows, the least robust ones first.", min=1)
+        int | None, typer.Option(help="So many rows, the least robust ones first.")
     ] = None,
-    perturbation: Annotated[str, typer.Option(help="As in tv, tv_all or module:Class.")] = "tv",
+    perturbation: Annotated[str, typer.Option(help="As in tv, chi2 or tv_all.")] = "tv",
     keep: Annotated[
         list[str] | None,
         typer.Option(help="Columns that stay as they are when values are changed."),
@@ -92,7 +89,7 @@ def explain(
     from robustq.report import as_json as write  # noqa: PLC0415
     from robustq.report import write_explanation  # noqa: PLC0415
 
-    _refuse_several(row, where, least)
+    _check_choice(row, where, least)
     sources = open_sources(data, make_csv_options(delimiter, encoding, no_header, decimal, sheet))
     if output is not None:
         check_output(output, [str(model), *(source.path for source in sources)])
@@ -126,12 +123,16 @@ def _split(keep: list[str] | None) -> tuple[str, ...]:
     return split_list(keep)
 
 
-def _refuse_several(*given: Any) -> None:
+def _check_choice(row: list[int] | None, where: str | None, least: int | None) -> None:
     from robustq.exceptions import InputError  # noqa: PLC0415
 
-    if sum(bool(one) for one in given) > 1:
+    if sum(one is not None and one != [] for one in (row, where, least)) > 1:
         msg = "give one of --row, --where and --least"
         raise InputError(msg)
+    for option, numbers in (("--row", row or []), ("--least", [] if least is None else [least])):
+        if any(number < 1 for number in numbers):
+            msg = f"{option} must be a whole number from 1 on, got {min(numbers)}"
+            raise InputError(msg)
 
 
 class _Told:

@@ -68,10 +68,7 @@ def score(
         float | None,
         typer.Option(help="Accept predictions that are so robust (first perturbation)."),
     ] = None,
-    explain: Annotated[
-        bool,
-        typer.Option("--explain", help="Tell what each prediction hangs on (first perturbation)."),
-    ] = False,
+    explain: Annotated[bool, typer.Option("--explain", help="Add a column hangs_on.")] = False,
     batch_rows: Annotated[
         int,
         typer.Option(help="Rows to read and score at a time; fewer need less memory.", min=1),
