@@ -1,6 +1,7 @@
 """Changes of values that flip a prediction: all of them, none besides, the fewest first."""
 
 import itertools
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -10,7 +11,7 @@ from robustq import GenerativeForestClassifier, InputError, NaiveBayesClassifier
 from robustq.explaining import counterfactuals
 
 RNG = np.random.default_rng(3)
-VALUES = {"a": ["p", "q", "r"], "b": ["s", "t"], "c": [0, 1, 2, 3]}
+VALUES: dict[str, Any] = {"a": ["p", "q", "r"], "b": ["s", "t"], "c": [0, 1, 2, 3]}
 X = pd.DataFrame({name: RNG.choice(values, 200) for name, values in VALUES.items()})
 Y = np.where(((X.a == "p") & (X.c > 1)) ^ (RNG.random(200) < 0.2), "yes", "no")
 MODELS = {

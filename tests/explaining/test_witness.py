@@ -1,5 +1,7 @@
 """A witness lies in the ball, and no longer prefers the prediction: every ball, family and part."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -18,7 +20,7 @@ from tests.core.documents import as_table, random_forest, random_naive_bayes, ra
 from tests.families.toy import ToyClassifier
 from tests.perturbations.cases import IDS, divergence
 
-MODELS = {
+MODELS: dict[str, Any] = {
     "naive Bayes": (NaiveBayesClassifier, random_naive_bayes, {}),
     "forest": (GenerativeForestClassifier, random_forest, {}),
     "forest with numbers": (GenerativeForestClassifier, random_forest, {"numeric": True}),

@@ -50,15 +50,9 @@ def explain(
         list[str],
         typer.Argument(help="Files, folders or patterns; - for standard input.", metavar="DATA..."),
     ],
-    row: Annotated[
-        list[int] | None, typer.Option(help="Counted from 1, as score does; may be repeated.")
-    ] = None,
-    where: Annotated[
-        str | None, typer.Option(help="Rows with a value in a column, as in id=17.")
-    ] = None,
-    least: Annotated[
-        int | None, typer.Option(help="So many rows, the least robust ones first.")
-    ] = None,
+    row: Annotated[list[int] | None, typer.Option(help="Counted from 1, as in score.")] = None,
+    where: Annotated[str | None, typer.Option(help="Rows with a value, as in id=17.")] = None,
+    least: Annotated[int | None, typer.Option(help="So many of the least robust.")] = None,
     perturbation: Annotated[str, typer.Option(help="As in tv, chi2 or tv_all.")] = "tv",
     keep: Annotated[
         list[str] | None,
