@@ -26,6 +26,7 @@ BENCHES = (
     "first_use",
     "balls",
     "naive_bayes",
+    "networks",
     "forest",
     "growth",
     "one_row",

@@ -22,6 +22,8 @@ SLOW_NAMES = (
     "test_blocks_*_change_nothing",
     "test_both_paths_agree*",
     "test_classes_one_last_digit_apart_do_not_tie",
+    "test_complete_rows_are_exact",
+    "test_equal_rows_rescale_equal_sizes",
     "test_five_hundred_times_one_last_digit",
     "test_hundreds_of_features_*",
     "test_it_takes_part_in_an_experiment",
@@ -38,6 +40,7 @@ SLOW_NAMES = (
     "test_no_local_minimum_of_a_convex_solver_flips_earlier",
     "test_robustness_is_drawn_for_right_and_wrong",
     "test_robustness_is_exact",
+    "test_rows_with_gaps_are_exact",
     "test_several_balls_at_once_are_what_they_are_alone",
     "test_ten_thousand_columns_are_read",
     "test_the_*_path_is_exact",
@@ -45,6 +48,7 @@ SLOW_NAMES = (
     "test_the_hellinger_*",
     "test_the_minimiser_lies_in_the_ball_and_attains_the_value",
     "test_zeros_and_locals_without_rows_are_exact",
+    "test_zeros_and_tables_without_rows_are_exact",
 )
 
 # What a slow test reaches is reached by quick ones too, and tracing the exact arithmetic that it

@@ -1,4 +1,4 @@
-from . import datasets, indicators, perturbations, rejection
+from . import credal, datasets, indicators, perturbations, rejection
 from .core.assessment import Assessment
 from .exceptions import (
     DomainError,
@@ -11,6 +11,7 @@ from .exceptions import (
     UnknownValueWarning,
     UnsupportedError,
 )
+from .families.circuit.classifier import CircuitClassifier
 from .families.files import load
 from .families.forest.classifier import GenerativeForestClassifier, GenerativeTreeClassifier
 from .families.functions import (
@@ -19,15 +20,19 @@ from .families.functions import (
     credal_predict,
     explain,
     is_robust,
+    posterior_bounds,
     robustness,
     witness,
 )
 from .families.naive_bayes import NaiveBayesClassifier
+from .families.network.classifier import BayesianNetworkClassifier
 from .io.reading import read
 from .selection.selective import SelectiveClassifier
 
 __all__ = [
     "Assessment",
+    "BayesianNetworkClassifier",
+    "CircuitClassifier",
     "DomainError",
     "FileError",
     "GenerativeForestClassifier",
@@ -43,6 +48,7 @@ __all__ = [
     "UnsupportedError",
     "assess",
     "counterfactuals",
+    "credal",
     "credal_predict",
     "datasets",
     "explain",
@@ -50,6 +56,7 @@ __all__ = [
     "is_robust",
     "load",
     "perturbations",
+    "posterior_bounds",
     "read",
     "rejection",
     "robustness",

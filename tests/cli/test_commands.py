@@ -488,10 +488,13 @@ def test_evaluate_writes_a_page_and_numbers(folder, tmp_path):
         *("r_epsilon_all", "r_tv_all", "u_marg", "u_max", "u_H"),
     }
     assert len(told["least"]) == 10
+    assert told["credal"]["delta"][0] == 0.0
+    assert told["credal"]["determinacy"] == sorted(told["credal"]["determinacy"], reverse=True)
     assert all(item["tipping_class"] != item["prediction"] for item in told["least"])
     text = page.read_text()
     assert "http" not in text.replace("http://www.w3.org", "").replace("http-equiv", "")
     assert f"{100 * told['accuracy']:.1f} %" in text
+    assert "Sets of classes" in text
 
 
 def test_inspect_shows_and_exports(folder, tmp_path):
@@ -819,3 +822,32 @@ def test_evaluate_warns_of_rows_seen_in_training_and_of_unknown_values(folder, t
         scored
     )
     assert "sketch" not in call("inspect", "nbc.robustq", cwd=folder).stdout
+
+
+def test_arff_is_fitted_and_scored_with_sets(folder, tmp_path):
+    rows = [
+        f"{'car' if i % 3 else 'home'},{i % 7},{'bad' if i % 5 < 2 else 'good'}" for i in range(80)
+    ]
+    head = "@relation r\n@attribute purpose {car,home}\n@attribute n numeric\n"
+    text = head + "@attribute outcome {bad,good}\n@data\n" + "\n".join(rows) + "\n"
+    (tmp_path / "t.arff").write_text(text)
+    done = call("fit", "t.arff", "--target", "outcome", "--model", "nbc", "-o", "m", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    more = ("--delta", "1", "--perturbation", "idm", "--keep", "n")
+    done = call("score", "m", "t.arff", "-o", "out.csv", *more, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    table = pyarrow.csv.read_csv(tmp_path / "out.csv").to_pydict()
+    assert list(table)[-1] == "classes_idm"
+    assert set(table["classes_idm"]) <= {"bad", "good", "bad|good"}
+    for size, classes in zip(table["robustness_idm"], table["classes_idm"], strict=True):
+        assert ("|" in classes) == (size <= 1.0)
+    far = ("--delta", "1.5", "--perturbation", "tv")
+    done = call("score", "m", "t.arff", "-o", "no.csv", *far, cwd=tmp_path)
+    assert done.returncode == 2
+    assert "--delta" in explain(done)
+    assert not (tmp_path / "no.csv").exists()
+    (tmp_path / "bad.arff").write_text(text + "boat,1,bad\n")
+    done = call("score", "m", "bad.arff", "-o", "no.csv", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "line 86, column 'purpose'" in explain(done)
+    assert not (tmp_path / "no.csv").exists()

@@ -115,6 +115,78 @@ def random_forest(
     }
 
 
+def random_network(
+    rng, *, classes=None, features=None, sizes=(1, 4), tree=True, zeros=0.0, zero_rows=0.0
+):
+    """Make the document of a Bayesian network.
+
+    Parameters are those of `random_naive_bayes`, and:
+
+    tree : bool
+        Whether every feature has the class and at most one feature as parents; else there are
+        features that do not hang on the class, some with several parents, and it has parents too.
+    """
+    classes = classes or int(rng.integers(2, 5))
+    features = features or int(rng.integers(3, 7))
+    names = [_categorical(rng, index, sizes) for index in range(features)]
+    order = rng.permutation(features).tolist()
+    above: dict[Any, list[Any]] = {"class": []}
+    for at, i in enumerate(order):
+        if tree:
+            above[i] = ["class", *(rng.permutation(order[:at])[:1].tolist() if at % 4 else [])]
+            continue
+        # The first two come before the class.
+        own = [*(["class"] if at > 1 and rng.random() < 0.7 else [])]
+        more = rng.permutation(order[:at])[: int(rng.integers(0, 3))].tolist()
+        above[i] = rng.permutation(np.array([*own, *more], dtype=object)).tolist()
+    if not tree:
+        above["class"] = order[: int(rng.integers(1, 3))]
+    tables = []
+    for variable, parents in above.items():
+        outcomes = classes if variable == "class" else len(names[variable]["categories"])
+        count = 1
+        for parent in parents:
+            count *= classes if parent == "class" else len(names[parent]["categories"])
+        probs = [random_mass(rng, outcomes, zeros=zeros) for _ in range(count)]
+        rows = [random_count(rng, zero_rows) for _ in range(count)]
+        tables.append({"variable": variable, "parents": parents, "probs": probs, "rows": rows})
+    return {**_header("bayesian_network", classes, names, rows=True), "tables": tables}
+
+
+def random_mixture(rng, *, classes=None, features=None, sizes=(1, 4), zeros=0.0, zero_rows=0.0):
+    """Make the document of averaged networks; parameters are those of `random_naive_bayes`."""
+    classes = classes or int(rng.integers(2, 5))
+    features = features or int(rng.integers(2, 6))
+    names = [_categorical(rng, index, sizes) for index in range(features)]
+
+    def make_table(i, j):
+        count = classes * (1 if i == j else len(names[j]["categories"]))
+        return {
+            "variable": i,
+            "parents": ["class"] if i == j else ["class", j],
+            "probs": [
+                random_mass(rng, len(names[i]["categories"]), zeros=zeros) for _ in range(count)
+            ],
+            "rows": [random_count(rng, zero_rows) for _ in range(count)],
+        }
+
+    networks = [
+        {
+            "lead": j,
+            "lead_rows": rng.integers(0, 4, len(names[j]["categories"])).tolist(),
+            "tables": [make_table(i, j) for i in range(features)],
+        }
+        for j in range(features)
+    ]
+    return {
+        **_header("network_mixture", classes, names, rows=True),
+        "class_probs": random_mass(rng, classes, zeros=0.0),
+        "rows": random_count(rng, zero_rows),
+        "min_rows": 1,
+        "networks": networks,
+    }
+
+
 def random_rows(rng, document, count, missing=0.0):
     """Return rows: category codes, numbers, and None for a missing cell."""
     made = []

@@ -7,7 +7,7 @@ import numpy as np
 
 from robustq.core import engine
 from robustq.core.neighbourhoods import read
-from robustq.core.recursion import Contest
+from robustq.core.recursion import Gamble, oppose
 from robustq.families.naive_bayes import NaiveBayes
 from robustq.learning.counts import Layout
 from robustq.tables import Rows
@@ -43,7 +43,8 @@ def margins(model, rows, ahead, behind, ball, delta):
     """Return the margins of two classes of each row, by the recursion."""
     perturbed = read(ball).bind(model, ())
     ((_, evidence),) = model.reach(rows if isinstance(rows, Rows) else as_rows(rows))
-    return Contest(evidence, model.locals, perturbed, ahead, behind).margins(delta)
+    payoff = oppose(np.asarray(ahead), np.asarray(behind), model.locals.class_table.shape[1])
+    return Gamble(evidence, model.locals, perturbed, payoff).margins(delta)
 
 
 def random_model(rng, classes=None, features=None, zeros=0.0, sizes=(1, 6)):

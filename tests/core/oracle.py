@@ -36,8 +36,15 @@ OPEN = ("odds_ratio",)  # sizes from 0 to 1, 1 left out
 PARTS = {
     "naive_bayes": ("prior", "features"),
     "generative_forest": ("root", "weights", "leaf_classes", "leaf_features"),
+    "bayesian_network": ("prior", "features"),
+    "network_mixture": ("prior", "features", "root"),
 }
-DEFAULT_PARTS = {"naive_bayes": ("prior", "features"), "generative_forest": ("weights",)}
+DEFAULT_PARTS = {
+    "naive_bayes": ("prior", "features"),
+    "generative_forest": ("weights",),
+    "bayesian_network": ("prior", "features"),
+    "network_mixture": ("prior", "features"),
+}
 
 DIGITS = (50, 120, 500, 2000)  # the next ones where rounding could decide
 SPARE = 12  # digits that may be lost without doubt
@@ -313,6 +320,10 @@ def expand(document, row):
     """
     if document["kind"] == "naive_bayes":
         return _expand_naive_bayes(document, row)
+    if document["kind"] == "bayesian_network":
+        return _Network(document, row).root()
+    if document["kind"] == "network_mixture":
+        return _expand_mixture(document, row)
     trees = tuple(_Expansion(document, tree["nodes"], row).root() for tree in document["trees"])
     uniform = Local((mpq(1, len(trees)),) * len(trees), "root")
     return Sum(trees, uniform)
@@ -341,6 +352,99 @@ def _expand_naive_bayes(document, row):
         products.append(Product((Indicator(c), *leaves)))
     return Sum(
         tuple(products), Local(_exact(document["class_probs"]), "prior", None, rows["prior"])
+    )
+
+
+class _Network:
+    """A network; what is missing is summed out where something that was seen hangs on it."""
+
+    def __init__(self, document, row):
+        self.tables = {table["variable"]: table for table in document["tables"]}
+        self.sizes = [len(feature["categories"]) for feature in document["features"]]
+        self.names = [feature["name"] for feature in document["features"]]
+        self.classes, self.row = len(document["classes"]), row
+        # What has one value only is known.
+        self.known = {
+            i: 0 if size == 1 else row[i]
+            for i, size in enumerate(self.sizes)
+            if size == 1 or row[i] is not None
+        }
+
+    def children(self, i):
+        return [j for j in range(len(self.sizes)) if i in self.tables[j]["parents"]]
+
+    def matters(self, i):
+        return i in self.known or any(self.matters(j) for j in self.children(i))
+
+    def local(self, variable, values):
+        """Return a row of a table, given values of all parents."""
+        table, index = self.tables[variable], 0
+        for parent in table["parents"]:
+            size = self.classes if parent == "class" else self.sizes[parent]
+            index = index * size + values[parent]
+        rows = table.get("rows")
+        part, name = ("prior", None) if variable == "class" else ("features", self.names[variable])
+        return Local(_exact(table["probs"][index]), part, name, rows[index] if rows else None)
+
+    def below(self, values, parent):
+        """Return what hangs on a sum over a feature; on the class alone without one."""
+        made = []
+        for i, _ in enumerate(self.sizes):
+            parents = self.tables[i]["parents"]
+            unknown = [p for p in parents if p != "class" and p not in self.known]
+            if "class" not in parents or unknown != ([] if parent is None else [parent]):
+                continue
+            if i in self.known:
+                made.append(FeatureLeaf(self.local(i, values), self.known[i]))
+            elif self.matters(i):
+                branches = [
+                    Product(tuple(self.below({**values, i: v}, i))) for v in range(self.sizes[i])
+                ]
+                made.append(Sum(tuple(branches), self.local(i, values)))
+        return made
+
+    def root(self):
+        products = [
+            Product((Indicator(c), *self.below({**self.known, "class": c}, None)))
+            for c in range(self.classes)
+        ]
+        others = [
+            FeatureLeaf(self.local(i, self.known), self.known[i])
+            for i in self.known
+            if "class" not in self.tables[i]["parents"]
+        ]
+        return Product((Sum(tuple(products), self.local("class", self.known)), *others))
+
+
+def _expand_mixture(document, row):
+    classes = range(len(document["classes"]))
+    names = [feature["name"] for feature in document["features"]]
+    seen = [i for i, value in enumerate(row) if value is not None]
+    networks = {network["lead"]: network for network in document["networks"]}
+
+    def leaf(lead, i, c):
+        tables = {table["variable"]: table for table in networks[lead]["tables"]}
+        index = c
+        if i != lead:
+            index = c * len(document["features"][lead]["categories"]) + row[lead]
+        rows = tables[i].get("rows")
+        own = Local(
+            _exact(tables[i]["probs"][index]), "features", names[i], rows[index] if rows else None
+        )
+        return FeatureLeaf(own, row[i])
+
+    leads = [
+        j for j in seen if networks[j]["lead_rows"][row[j]] >= max(document["min_rows"], 1e-300)
+    ]
+    below = []
+    for c in classes:
+        terms = [Product((Indicator(c), *(leaf(j, i, c) for i in seen))) for j in leads]
+        if not terms:
+            terms = [Product((Indicator(c), *(leaf(i, i, c) for i in seen)))]
+        uniform = Local((mpq(1, len(terms)),) * len(terms), "root")
+        below.append(Sum(tuple(terms), uniform))
+    return Sum(
+        tuple(below), Local(_exact(document["class_probs"]), "prior", None, document["rows"])
     )
 
 

@@ -168,6 +168,23 @@ def test_probabilities_of_any_floats_are_exact(kind, ball, sizes):
 
 
 @every_ball
+def test_what_no_rows_stand_behind_gives_way_to_a_rival_of_probability_zero(ball):
+    rows, even = {"prior": 10, "features": [[0, 5], [5, 5]]}, [0.5, 0.5]
+    document = {
+        "format": "robustq-model",
+        "version": 2,
+        "kind": "naive_bayes",
+        "classes": ["a", "b"],
+        "features": [{"name": name, "categories": ["u", "v"]} for name in "xz"],
+        "class_probs": even,
+        "feature_probs": [[even, even], [even, [0.0, 1.0]]],
+        "rows": rows,
+    }
+    model = read(document)
+    assert model.robustness([["u", "u"]], ball, sizes="rows").tolist() == [0.0]
+
+
+@every_ball
 def test_a_prior_that_was_given_stays_by_rows(ball):
     rng = np.random.default_rng(77)
     document = make(NAIVE, rng, prior_rows=False)

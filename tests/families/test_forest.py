@@ -151,7 +151,8 @@ def test_a_sample_holds_what_smoothing_allows(values):
     """Values that a leaf has never seen, of a feature with few values and one with many."""
     rng = np.random.default_rng(6)
     X = np.stack([np.arange(180) % values, rng.integers(0, 2, 180)], axis=1)
-    model = small_forest(smoothing=20.0, max_depth=3).fit(X, X[:, 1] ^ (X[:, 0] < values // 3))
+    model = small_forest(smoothing=20.0, max_depth=3, categorical=[0])
+    model.fit(X, X[:, 1] ^ (X[:, 0] < values // 3))
     drawn, _ = model.sample(20_000, random_state=0)
     every = np.array([[value, None] for value in range(values)], dtype=object)
     probs = np.exp(model.predict_joint_log_proba(every)).sum(axis=1)

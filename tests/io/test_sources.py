@@ -187,7 +187,7 @@ def test_files_folders_and_patterns(tmp_path):
         with pytest.raises(FileError, match=message):
             open_sources([str(tmp_path / path)])
     (tmp_path / "empty").mkdir()
-    with pytest.raises(FileError, match="has no CSV, Parquet or Excel files"):
+    with pytest.raises(FileError, match="has no CSV, ARFF, Parquet or Excel files"):
         open_sources([str(tmp_path / "empty")])
 
 

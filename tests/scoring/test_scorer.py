@@ -11,7 +11,7 @@ import pytest
 
 from robustq import GenerativeForestClassifier, NaiveBayesClassifier
 from robustq.core.neighbourhoods import read, read_all
-from robustq.exceptions import InputError, UnknownNameError, UnsupportedError
+from robustq.exceptions import DomainError, InputError, UnknownNameError, UnsupportedError
 from robustq.io import adapt_table, infer_types, open_sources
 from robustq.io.adapting import MOST_WORDS
 from robustq.scoring import Scorer
@@ -312,3 +312,20 @@ def test_a_file_scored_piece_by_piece_is_the_same(tmp_path, model):
     (source,) = open_sources([str(tmp_path / "in.parquet")])
     parts = [scorer.score(batch) for batch in source.read(lambda names: scorer.choose(names, "in"))]
     assert pa.concat_tables(parts).to_pylist() == score(model, TABLE).to_pylist()
+
+
+def test_a_size_adds_the_classes_that_no_other_beats(model):
+    scored = score(model, as_text(TABLE), delta=0.01)
+    for ball in ("tv", "chi2"):
+        sets = model.credal_predict(TABLE, ball, 0.01)
+        words = ["|".join(model.classes_[one]) for one in sets]
+        assert scored[f"classes_{ball}"].to_pylist() == words
+        assert {"n", "y", "n|y"} >= set(words)
+    assert "n|y" in scored["classes_tv"].to_pylist()
+    empty = score(model, as_text(TABLE.slice(0, 0)), delta=0.01)
+    assert empty.schema == scored.schema
+
+
+def test_a_size_that_is_none_is_refused_before_anything_is_read(model):
+    with pytest.raises(DomainError, match=r"a size of tv lies in \[0, 1\], got 2"):
+        Scorer(model, BALLS, delta=2.0)

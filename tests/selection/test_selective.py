@@ -224,7 +224,7 @@ def test_scores_of_minus_infinity_are_not_accepted_by_mistake():
         formula=lambda p: np.where(p.max(axis=1) < 0.9, -np.inf, p.max(axis=1)),
     )
     X, y, new, _ = breast()
-    fitted = NaiveBayesClassifier().fit(X[:100], y[:100])
+    fitted = NaiveBayesClassifier(smoothing=1).fit(X[:100], y[:100])
     model = SelectiveClassifier(FrozenEstimator(fitted), low, max_error=0.08)
     model.fit(X[100:], y[100:])
     unsure = fitted.predict_proba(new).max(axis=1) < 0.9

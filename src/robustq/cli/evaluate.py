@@ -41,7 +41,9 @@ def evaluate(
     model: ModelPath,
     test: Annotated[
         str,
-        typer.Argument(help="CSV or Parquet with labels; - for standard input.", metavar="TEST"),
+        typer.Argument(
+            help="CSV, ARFF or Parquet with labels; - for standard input.", metavar="TEST"
+        ),
     ],
     target: Annotated[
         str | None, typer.Option(help="The column with the labels; as in training by default.")

@@ -37,22 +37,22 @@ def fit(
     output: Annotated[Path, typer.Option("--output", "-o", help="The model file to write.")],
     train: Annotated[
         str | None,
-        typer.Argument(help="CSV, Parquet or Excel; - for standard input.", metavar="TRAIN"),
+        typer.Argument(help="CSV, ARFF, Parquet, Excel; - for a pipe.", metavar="TRAIN"),
     ] = None,
     target: Annotated[str | None, typer.Option(help="The column to predict.")] = None,
     target_bins: Annotated[
         int | None,
-        typer.Option(help="Cut a target of numbers into so many classes, of as many rows each."),
+        typer.Option(help="Cut a target of numbers into so many classes of equal size."),
     ] = None,
     target_threshold: Annotated[
         float | None, typer.Option(help="Cut it into two classes: below this number, or not.")
     ] = None,
     model: Annotated[
-        str, typer.Option(help="nbc (naive Bayes), forest, or another family's name.")
+        str, typer.Option(help="nbc (naive Bayes), forest, tan, fan, kdb, aode or network.")
     ] = "forest",
     option: Annotated[
         list[str] | None,
-        typer.Option(help="Any parameter of the model, as in min_samples_leaf=5; repeatable."),
+        typer.Option(help="Any parameter of the model, as in max_features=3; repeatable."),
     ] = None,
     drop: Annotated[list[str] | None, typer.Option(help="Columns to leave out.")] = None,
     categorical: Annotated[
@@ -71,11 +71,11 @@ def fit(
         float, typer.Option(help="The share of the rows to try the model on.")
     ] = 0.2,
     no_holdout: Annotated[
-        bool, typer.Option("--no-holdout", help="Learn from all rows, try it on none.")
+        bool, typer.Option("--no-holdout", help="Learn from all; try on none.")
     ] = False,
     max_error: Annotated[
         float | None,
-        typer.Option(help="Calibrate a gate: accept predictions with at most this error."),
+        typer.Option(help="Calibrate a gate: what it accepts has at most this error."),
     ] = None,
     confidence: Annotated[float, typer.Option(help="With which confidence.")] = 0.95,
     perturbation: Annotated[str, typer.Option(help="Of the gate, as in tv or tv_all.")] = "tv",
@@ -110,11 +110,12 @@ def fit(
     from robustq.families.table import find_recipe  # noqa: PLC0415
     from robustq.io import describe_columns, open_sources  # noqa: PLC0415
 
-    from .models import make_estimator  # noqa: PLC0415
+    from .models import make_estimator, name_options  # noqa: PLC0415
 
     shorthands = {"smoothing": smoothing, "bins": bins, "trees": trees, "max_depth": max_depth}
     made = make_estimator(find_recipe(model), shorthands, option or (), seed)
-    made._check_parameters()  # noqa: SLF001 (one house; before anything is read)
+    with naming_options(OPTIONS | name_options(made)):
+        made._check_parameters()  # noqa: SLF001 (one house; before anything is read)
     reading = make_csv_options(delimiter, encoding, no_header, decimal, sheet)
     sources = open_sources([train], reading)
     check_output(output, [source.path for source in sources])

@@ -28,9 +28,7 @@ EncodingName = Annotated[
 ]
 NoHeader = Annotated[bool, typer.Option("--no-header", help="The first row holds no names.")]
 Decimal = Annotated[str | None, typer.Option("--decimal", help="The decimal mark: . or ,")]
-SheetName = Annotated[
-    str | None, typer.Option("--sheet", help="Of an Excel file, if not the first.")
-]
+SheetName = Annotated[str | None, typer.Option("--sheet", help="Of an Excel file.")]
 ModelPath = Annotated[Path, typer.Argument(help="A model file.", metavar="MODEL")]
 
 

@@ -71,8 +71,12 @@ def score(
     explain: Annotated[bool, typer.Option("--explain", help="Add a column hangs_on.")] = False,
     batch_rows: Annotated[
         int,
-        typer.Option(help="Rows to read and score at a time; fewer need less memory.", min=1),
+        typer.Option(help="How many rows at a time; fewer take less memory.", min=1, metavar="N"),
     ] = BATCH_ROWS,
+    delta: Annotated[
+        float | None,
+        typer.Option(help="Add the classes that no other beats for certain at this size."),
+    ] = None,
     delimiter: Delimiter = None,
     encoding: EncodingName = None,
     no_header: NoHeader = False,
@@ -108,7 +112,7 @@ def score(
     gate = _find_gate(classifier.training_, asked, min_robustness)
     kept = _list_kept(sources, split_list(keep), keep_all=keep_all)
     types = unify_types(sources, kept or ())
-    scorer = Scorer(classifier, asked, kept, gate, types, explain)
+    scorer = Scorer(classifier, asked, kept, gate, types, delta, explain)
     start, rows = time.perf_counter(), 0
     batches = _score_all(sources, scorer)
     # Results that scroll through the terminal are progress enough.

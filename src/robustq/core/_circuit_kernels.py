@@ -58,9 +58,10 @@ room_type = types.Tuple(
     (
         *(int_matrix_out, int_vector_out, float_vector_out, int_vector_out, float_matrix_out),
         *(float_vector_out, float_matrix_out, float_matrix_out, int_vector_out),
-        *(float_matrix_out, float_vector_out, int_vector_out, int_vector_out),
+        *(float_matrix_out, float_vector_out, int_vector_out, int_vector_out, float_matrix_out),
     )
 )
+ORDER, SMALL = 17, 18  # where a machine keeps in what order outcomes stand
 
 
 @inner
@@ -69,7 +70,7 @@ def _load(mode, row, evidence, chosen, room):
     starts, op, arity, p, extra, slot, part, feature, rows = evidence
     parts, features, by_rows, forms, class_probs, class_forms = chosen
     steps, place, mass, siblings, factors, gains, two, stack, nodes, work, result = room[:11]
-    order, small = room[11:]
+    order, small, kept = room[11:]
     base, last = starts[row], starts[row + 1]
     count_siblings(base, last, op, arity, nodes, siblings)
     count = write_program(
@@ -77,8 +78,8 @@ def _load(mode, row, evidence, chosen, room):
         *(by_rows, forms, siblings, steps, mass, place, factors, gains),
     )
     return (
-        *(base, count, steps, mass, place, factors, gains, p, extra, slot, forms, class_probs),
-        *(class_forms, stack, nodes, work, order, small, two, result),
+        *(base, count, steps, mass, place, factors, gains, p, extra, slot, kept, forms),
+        *(class_probs, class_forms, stack, nodes, work, order, small, two, result),
     )
 
 
@@ -87,7 +88,7 @@ def _find_lead(mode, row, leads, best, rival, machine):
     """Return the lead over a rival, its place, and whether it must be compared with changes."""
     close, lead, place = leads
     # Where a search begins must not depend on what came before.
-    machine[16][-1], machine[17][-1] = -1, -1
+    machine[ORDER][-1], machine[SMALL][-1] = -1, -1
     if close[row] < 0 or lead[close[row], rival] <= 0.0:
         return 0.0, 0.0, False
     ahead, at = lead[close[row], rival], place[close[row], rival]
@@ -268,7 +269,7 @@ def find_maximal(mode, sizes, evidence, chosen, leads, ranking, room, maximal):
             for before in range(second):
                 ahead = ranking[row, before]
                 lead, place, near = 0.0, 0.0, False
-                machine[16][-1], machine[17][-1] = -1, -1
+                machine[ORDER][-1], machine[SMALL][-1] = -1, -1
                 if before == 0 and x < ENDLESS:
                     lead, place, near = _find_lead(mode, row, leads, ahead, behind, machine)
                 if _look(mode, near, lead, place, x, ahead, behind, machine) > 0.0:

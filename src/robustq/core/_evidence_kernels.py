@@ -4,7 +4,7 @@ from numba import types
 
 from robustq.kernels import code_vector, int_vector, int_vector_out, kernel
 
-from .evidence import PRODUCT, SUM
+from .evidence import PRODUCT, SAME, SUM
 
 __all__ = ["find_parents"]
 
@@ -12,14 +12,19 @@ byte_vector = types.Array(types.int8, 1, "C", readonly=True)
 
 
 @kernel(
-    types.void(int_vector, byte_vector, code_vector, int_vector_out, int_vector_out, int_vector_out)
+    types.void(
+        *(int_vector, byte_vector, code_vector, int_vector),
+        *(int_vector_out, int_vector_out, int_vector_out),
+    )
 )
-def find_parents(starts, op, arity, waiting, parent, height):
+def find_parents(starts, op, arity, extra, waiting, parent, height):
     """Write the parent of each node, −1 for a root, and how high it stands above its leaves."""
     for row in range(len(starts) - 1):
         count = 0
         for node in range(starts[row], starts[row + 1]):
             parent[node], height[node] = -1, 0
+            if op[node] == SAME:
+                height[node] = height[node - extra[node]] + 1
             if op[node] == PRODUCT or op[node] == SUM:
                 count -= arity[node]
                 for k in range(arity[node]):

@@ -20,7 +20,7 @@ from robustq.kernels import (
     kernel,
 )
 
-from .evidence import CLASS, PRODUCT, SUM, VALUE
+from .evidence import CLASS, PRODUCT, SAME, SIDE, SUM, VALUE
 
 __all__ = ["find_leads"]
 
@@ -92,6 +92,36 @@ def _multiply(numbers, about, at, spare, x, exponent, digits):
 
 
 @inner
+def _multiply_both(numbers, about, at, other, spare):
+    """Multiply a number by another one, exactly."""
+    length, more = about[at, LENGTH], about[other, LENGTH]
+    if length == 0 or more == 0:
+        about[at, LENGTH] = 0
+        return
+    for i in range(length + more + 1):
+        numbers[spare, i] = 0
+    for i in range(length):
+        for k in range(more):
+            product = numbers[at, i] * numbers[other, k]
+            numbers[spare, i + k] += product & MASK
+            numbers[spare, i + k + 1] += product >> BITS
+    for i in range(length + more + 1):
+        numbers[at, i] = numbers[spare, i]
+    about[at, LOWEST] += about[other, LOWEST]
+    about[at, LENGTH] = length + more + 1
+    _carry(numbers, at, length + more + 1)
+    _trim(numbers, about, at)
+
+
+@inner
+def _copy(numbers, about, at, other):
+    """Make a number what another one is."""
+    for i in range(about[other, LENGTH]):
+        numbers[at, i] = numbers[other, i]
+    about[at, LOWEST], about[at, LENGTH] = about[other, LOWEST], about[other, LENGTH]
+
+
+@inner
 def _trim(numbers, about, at):
     """Leave out zeros at both ends."""
     length = about[at, LENGTH]
@@ -113,9 +143,7 @@ def _add(numbers, about, at, other):
     if about[other, LENGTH] == 0:
         return
     if about[at, LENGTH] == 0:
-        for i in range(about[other, LENGTH]):
-            numbers[at, i] = numbers[other, i]
-        about[at, LOWEST], about[at, LENGTH] = about[other, LOWEST], about[other, LENGTH]
+        _copy(numbers, about, at, other)
         return
     low = min(about[at, LOWEST], about[other, LOWEST])
     high = max(about[at, LOWEST] + about[at, LENGTH], about[other, LOWEST] + about[other, LENGTH])
@@ -152,8 +180,12 @@ def _round(numbers, about, at):
 
 
 @inner
-def _measure(first, last, op, arity, p, extra, low, high):
-    """Return how many digits the numbers of a row need at the most."""
+def _measure(first, last, op, arity, p, extra, room):
+    """Return how many digits the numbers of a row need at the most.
+
+    A node that has another's value needs as many: those of every node are kept, without its weight.
+    """
+    low, high, own_low, own_high = room[0], room[1], room[2], room[3]
     top, widest = -1, 8
     for node in range(first, last):
         kind = op[node]
@@ -171,9 +203,13 @@ def _measure(first, last, op, arity, p, extra, low, high):
         else:
             top += 1
             low[top], high[top] = 0, 1
-            if kind == CLASS:
+            if kind == CLASS and extra[node] >= 0:
                 # Differences of probabilities: down to the last digit of a float.
                 low[top], high[top] = -(1130 // BITS) - 2, 2
+            elif kind == SAME:
+                node_of = node - extra[node] - first
+                low[top], high[top] = own_low[node_of], own_high[node_of]
+        own_low[node - first], own_high[node - first] = low[top], high[top]
         if kind != CLASS and p[node] != 0.0:
             _, power = math.frexp(p[node])
             power += extra[node] if kind == VALUE else 0
@@ -215,18 +251,27 @@ def find_leads(
     """
     for row in range(len(starts) - 1):
         first, last, best = starts[row], starts[row + 1], prediction[row]
-        room = np.zeros((2, last - first + 1), np.int64)
-        width = _measure(first, last, op, arity, p, extra, room[0], room[1])
-        deepest, depth = 0, 0
+        room = np.zeros((4, last - first + 1), np.int64)
+        width = _measure(first, last, op, arity, p, extra, room)
+        deepest, depth, shared = 0, 0, 0
+        # Where the numbers of nodes stand that others have the value of; 0 for those of no other.
+        shelf = room[0]
+        for node in range(last - first):
+            shelf[node] = 0
         for node in range(first, last):
             # Features go into the number of the class they stand with.
-            if op[node] == CLASS:
+            if op[node] == CLASS or op[node] == SAME:
                 depth += 1
             elif op[node] == SUM:
                 depth -= arity[node] - 1
+            elif op[node] == PRODUCT:
+                depth -= extra[node]
             deepest = max(deepest, depth)
-        numbers = np.zeros((deepest + 3, width + 2 * PLACES + 2), np.int64)
-        about = np.zeros((deepest + 3, 2), np.int64)
+            if op[node] == SAME and shelf[node - extra[node] - first] == 0:
+                shared += 1
+                shelf[node - extra[node] - first] = shared
+        numbers = np.zeros((deepest + 3 + shared, width + 2 * PLACES + 2), np.int64)
+        about = np.zeros((deepest + 3 + shared, 2), np.int64)
         digits = np.zeros(PLACES, np.int64)
         spare, other = deepest + 1, deepest + 2
         for rival in range(wanted.shape[1]):
@@ -238,7 +283,9 @@ def find_leads(
                 if kind == CLASS:
                     top += 1
                     _set_one(numbers, about, top)
-                    if extra[node] < 0:
+                    if extra[node] == SIDE:
+                        pass
+                    elif extra[node] < 0:
                         label = slot[node]
                         sign = 1.0 if label == best else (-1.0 if label == rival else 0.0)
                         _multiply(numbers, about, top, spare, sign, 0, digits)
@@ -250,11 +297,21 @@ def find_leads(
                             numbers, about, other, spare, -class_probs[row_of, rival], 0, digits
                         )
                         _add(numbers, about, top, other)
-                elif kind == PRODUCT or kind == SUM:
+                elif kind == PRODUCT or kind == SUM or kind == SAME:
                     if kind == SUM:
                         top -= arity[node] - 1
                         for k in range(1, arity[node]):
                             _add(numbers, about, top, top + k)
+                    elif kind == PRODUCT:
+                        top -= extra[node]
+                        for k in range(1, extra[node] + 1):
+                            _multiply_both(numbers, about, top, top + k, spare)
+                    else:
+                        top += 1
+                        at = other + shelf[node - extra[node] - first]
+                        _copy(numbers, about, top, at)
+                    if shelf[node - first] > 0:
+                        _copy(numbers, about, other + shelf[node - first], top)
                     _multiply(numbers, about, top, spare, p[node], 0, digits)
                 else:
                     # A factor of the product whose class leaf stands on top.

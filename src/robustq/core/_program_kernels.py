@@ -11,7 +11,7 @@ import numpy as np
 from robustq.kernels import inner
 
 from ._scale_kernels import shrink
-from .evidence import CLASS, FEATURE, PRODUCT, SUM, VALUE
+from .evidence import CLASS, FEATURE, PRODUCT, SAME, SUM, VALUE
 from .modes import CHI2, EPSILON, ODDS_RATIO, PARI_MUTUEL, TV, USER
 from .scale import LOWEST, STEP, UPMOST
 
@@ -26,13 +26,15 @@ __all__ = [
 ]
 
 # What a step of a program does, and the columns that describe it: what; which node, or row of the
-# class table; how many children; its factors, from one to another; the node that it finishes.
-PUSH, MIX = range(2)
+# class table; how many children (of a copy, the step); its factors, from one to another; the node
+# that it finishes.
+PUSH, MIX, JOIN, COPY = range(4)
 WHAT, NODE, CHILDREN, FIRST, LAST, DONE = range(6)
 # The rows of what is known of factors.
 P, GAIN, FALL, FALL_SCALE, RISE, RISE_SCALE = range(6)
 
 NO_ROWS = 1e-150  # stands for no rows
+UNBACKED = 0.1 / NO_ROWS  # gains above this belong to no rows
 
 
 # Scaled values
@@ -107,6 +109,8 @@ def set_form(mode, p, gain, node, forms, factors, at):
         )
     elif mode == EPSILON:
         fall_scale, rise, rise_scale = gain, gain, gain
+        # What no rows stand behind is gone at once, not merely small.
+        fall = gain * p if gain >= UNBACKED else 0.0
     elif mode == TV:
         fall, rise = gain, gain
     elif mode == PARI_MUTUEL:
@@ -116,6 +120,7 @@ def set_form(mode, p, gain, node, forms, factors, at):
         rise = fall
     elif mode == ODDS_RATIO:
         fall_scale, rise, rise_scale = gain * (1.0 - p), gain * p, gain * p
+        fall = gain * p * (1.0 - p) if gain >= UNBACKED else 0.0
     factors[FALL, at], factors[FALL_SCALE, at] = fall, fall_scale
     factors[RISE, at], factors[RISE_SCALE, at] = rise, rise_scale
 
@@ -168,9 +173,15 @@ def write_program(
     for node in range(first, last):
         kind = op[node]
         gain = find_gain(mode, part[node], feature[node], rows[node], parts, features, by_rows)
-        if kind == CLASS or (kind == SUM and arity[node] > 1):
-            steps[count, WHAT] = PUSH if kind == CLASS else MIX
+        joins = kind == PRODUCT and extra[node] > 0
+        if kind == CLASS or kind == SAME or joins or (kind == SUM and arity[node] > 1):
+            steps[count, WHAT] = PUSH if kind == CLASS else (MIX if kind == SUM else JOIN)
             steps[count, NODE], steps[count, CHILDREN] = node, arity[node]
+            if joins:
+                steps[count, CHILDREN] = extra[node] + 1
+            elif kind == SAME:
+                steps[count, WHAT] = COPY
+                steps[count, CHILDREN] = siblings[node - extra[node] - first]
             steps[count, FIRST], steps[count, LAST] = used, used
             mass[count], place[count] = 1.0, 0
             count += 1
@@ -178,6 +189,8 @@ def write_program(
         if kind != CLASS and kind != VALUE and kind != FEATURE and siblings[node - first] != 1:
             # A child of a sum with others, or a root: its weight is the sum's affair.
             steps[count - 1, DONE] = node
+            # Who its siblings are is no longer asked: from now on, which step finishes it.
+            siblings[node - first] = count - 1
             continue
         if kind == CLASS:
             continue

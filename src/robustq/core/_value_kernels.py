@@ -5,6 +5,7 @@ For any x,
     class leaf    V = the lower expectation of 1_ĉ − 1_c
     factor        V times the lower bound if V > 0, or else the upper one
     sum           the lower expectation of its children
+    product       of values on one side of the contest, all ≥ 0 or all ≤ 0
 
 Beside each value stands how much it has changed, with all its digits: near a tie the change is
 compared with the lead, which comes from exact arithmetic.
@@ -26,11 +27,13 @@ from ._ball_kernels import (
 )
 from ._program_kernels import (
     CHILDREN,
+    COPY,
     DONE,
     FALL,
     FALL_SCALE,
     FIRST,
     GAIN,
+    JOIN,
     LAST,
     NODE,
     PUSH,
@@ -279,8 +282,8 @@ def evaluate(mode, near, x, best, rival, machine):
     Written beside: what is gained and what is lost in the last sum, and their exponents. Unless
     changes are asked for (`near`), the value is the one at x, and its change 0.
     """
-    base, count, steps, mass, place, factors, gains, p, extra, slot = machine[:10]
-    forms, class_probs, class_forms, stack, nodes, work, order, small, room, result = machine[10:]
+    base, count, steps, mass, place, factors, gains, p, extra, slot, kept = machine[:11]
+    forms, class_probs, class_forms, stack, nodes, work, order, small, room, result = machine[11:]
     top = -1
     result[0], result[1], result[2], result[3] = 0.0, 0.0, 0.0, 0.0
     mixed = False
@@ -299,6 +302,18 @@ def evaluate(mode, near, x, best, rival, machine):
             else:
                 label = slot[node]
                 v = 1.0 if label == best else (-1.0 if label == rival else 0.0)
+        elif steps[i, WHAT] == COPY:
+            top += 1
+            done = steps[i, CHILDREN]
+            v, d, e = kept[VALUE_AT, done], kept[CHANGE, done], np.int64(kept[EXPONENT, done])
+        elif steps[i, WHAT] == JOIN:
+            top -= steps[i, CHILDREN] - 1
+            v, d, e = stack[VALUE_AT, top], stack[CHANGE, top], np.int64(stack[EXPONENT, top])
+            side = 1.0 if v > 0.0 else -1.0
+            for k in range(1, steps[i, CHILDREN]):
+                p_k, d_k = side * stack[VALUE_AT, top + k], side * stack[CHANGE, top + k]
+                v, d, e = multiply(v, d, e, p_k, d_k)
+                e += np.int64(stack[EXPONENT, top + k])
         else:
             children = steps[i, CHILDREN]
             top -= children - 1
@@ -331,6 +346,7 @@ def evaluate(mode, near, x, best, rival, machine):
             v, d, e = keep_in_range(v * mass[i], d * mass[i], e + place[i])
         done = steps[i, DONE]
         stack[VALUE_AT, top], stack[CHANGE, top], stack[EXPONENT, top] = v, d, e
+        kept[VALUE_AT, i], kept[CHANGE, i], kept[EXPONENT, i] = v, d, e
         stack[WEIGHT, top], stack[CHILD_GAIN, top] = p[done], gains[done - base]
         nodes[top] = done
     v, d = stack[VALUE_AT, 0], stack[CHANGE, 0]

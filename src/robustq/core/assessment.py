@@ -74,6 +74,13 @@ class Assessment:
     unknown: dict[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        arrays = (self.prediction, self.probability, self.runner_up)
+        tables = (self.robustness, self.tipping_class)
+        if not all(isinstance(array, np.ndarray) for array in arrays) or not all(
+            isinstance(table, dict) for table in tables
+        ):
+            msg = "an Assessment is made by model.assess, of arrays and of dictionaries of them"
+            raise InputError(msg)
         if self.index is None:
             object.__setattr__(self, "index", np.arange(len(self)))
 
@@ -112,7 +119,7 @@ class Assessment:
             raise InputError(msg)
         if by is None:
             by = next(iter(self.robustness), None)
-        if by not in self.robustness:
+        if not isinstance(by, str) or by not in self.robustness:
             msg = f"nothing was assessed by {by!r}: there is {', '.join(self.robustness) or 'none'}"
             raise UnknownNameError(msg)
         return self[np.argsort(self.robustness[by], kind="stable")[: int(n)]]

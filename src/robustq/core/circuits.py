@@ -119,14 +119,14 @@ def make_room(longest: int, widest: int) -> tuple[Any, ...]:
     """Return arrays to work in, for so many nodes of a row, and children of a sum.
 
     Steps, places, masses, siblings, factors, gains, two factors, the stack and its nodes, weights
-    and values of children, what is gained and lost, and two orders.
+    and values of children, what is gained and lost, two orders, and what steps gave.
     """
     return (
         *(np.zeros((longest, 6), np.int64), np.zeros(longest, np.int64), np.zeros(longest)),
         *(np.zeros(longest, np.int64), np.zeros((6, longest)), np.zeros(longest)),
         *(np.zeros((6, 2)), np.zeros((5, longest)), np.zeros(longest, np.int64)),
         *(np.zeros((7, widest)), np.zeros(4), np.zeros(widest + 1, np.int64)),
-        np.zeros(4, np.int64),
+        *(np.zeros(4, np.int64), np.zeros((3, longest))),
     )
 
 
@@ -137,8 +137,9 @@ def can_solve(perturbed: Perturbed, locals_: Locals, classes: int) -> bool:
         return True
     if not perturbed.has_form:
         return False
-    # Of other balls bounds are known, and so what two outcomes do.
-    if perturbed.touches(locals_.wide):
+    # Of other balls bounds are known, and so what two outcomes do. (Where a feature is perturbed
+    # on its own, nobody tells which of its mass functions weigh children.)
+    if perturbed.touches(locals_.wide) or (perturbed.features and locals_.wide):
         return False
     return ball.together or classes <= 2 or not perturbed.touches(locals_.on_classes)
 

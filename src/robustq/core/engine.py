@@ -15,13 +15,14 @@ from robustq.tables import find_distinct
 
 from . import atoms
 from .circuits import Circuits, can_solve
+from .coupled import Coupled
 from .neighbourhoods import OnAtoms
-from .recursion import Contest, take_rows
+from .recursion import Gamble, oppose, take_rows
 from .rivals import find_first_flips, list_rivals
 from .ties import rank_exactly
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from robustq.arrays import Bools, Floats, Indices
     from robustq.tables import Rows
@@ -55,10 +56,13 @@ class Reading(NamedTuple):
         log p(c, f)
     shapes : list of pairs (rows, Shape)
         The rows that kernels of their own can take.
+    check : callable, optional
+        Raises where the local mass functions of a row cannot be perturbed each on its own.
     """
 
     joint: Floats
     shapes: list[tuple[Indices, Shape]]
+    check: Callable[[Perturbed], None] | None = None
 
 
 def predict(model: Model, rows: Rows) -> Indices:
@@ -80,7 +84,7 @@ def quantify(
     ----------
     model : Model
     rows : Rows
-    neighbourhoods : sequence of Perturbed or OnAtoms
+    neighbourhoods : sequence of Perturbed, OnAtoms or Coupled
     general : bool
         Whether to use the general path also where there is a kernel.
     """
@@ -119,7 +123,29 @@ class _Work:
             return np.full(rows, np.inf), np.full(rows, -1, dtype=np.int64)
         if isinstance(neighbourhood, OnAtoms):
             return self._solve_whole(neighbourhood)
+        if isinstance(neighbourhood, Coupled):
+            best, rival = self.found.prediction, self.found.runner_up
+            return neighbourhood.solve(self.rows, self.joint, self._gaps(), best, rival)
+        self._check(neighbourhood)
         return self._solve_parts(neighbourhood)
+
+    def _check(self, perturbed: Perturbed) -> None:
+        if self.reading.check is not None:
+            self.reading.check(perturbed)
+
+    def _gaps(self) -> Floats:
+        """Return by how much the logarithm of the predicted class is ahead of the others'."""
+        every = np.arange(len(self.rows))
+        best = self.joint[every, self.found.prediction]
+        with np.errstate(invalid="ignore"):
+            gaps = best[:, None] - self.joint
+        for c in range(gaps.shape[1]):
+            with np.errstate(invalid="ignore"):
+                exact = -np.log1p(
+                    -np.exp(self.leads.log_leads(every, np.full_like(every, c)) - best)
+                )
+            gaps[:, c] = np.where(np.isnan(exact), gaps[:, c], exact)
+        return gaps
 
     # One mass function as a whole
 
@@ -206,13 +232,15 @@ class _Work:
     ) -> tuple[Floats, Indices]:
         """Return robustness and tipping class for any ball, by the recursion alone."""
         prediction = self.found.prediction[rows]
-        rivals = list_rivals(prediction, self.joint.shape[1])
+        classes = self.joint.shape[1]
+        rivals = list_rivals(prediction, classes)
 
         def margin_of_each(which: Indices, delta: Floats) -> Floats:
             part = take_rows(evidence, which)
+            payoffs = [oppose(prediction[which], rival, classes) for rival in rivals[which].T]
             columns = [
-                Contest(part, self.model.locals, perturbed, prediction[which], rival).margins(delta)
-                for rival in rivals[which].T
+                Gamble(part, self.model.locals, perturbed, payoff).margins(delta)
+                for payoff in payoffs
             ]
             return np.stack(columns, axis=1)
 
@@ -233,7 +261,11 @@ class _Work:
                 pair = self.found.prediction[rows], rival[rows]
                 size = self._solve_pair(neighbourhood, logs, rows, *pair)
                 maximal[rows, rival[rows]] = size <= delta[rows]
+        elif isinstance(neighbourhood, Coupled):
+            found = neighbourhood.find_maximal(self.rows, self.joint, self._gaps(), order, delta)
+            maximal[rows] = found[rows]
         elif len(rows):
+            self._check(neighbourhood)
             maximal[rows] = self._find_maximal(neighbourhood, delta[rows], order[rows], rows)
         return maximal
 
@@ -266,9 +298,7 @@ class _Work:
             some = np.flatnonzero(maximal[np.arange(len(order)), behind])
             if not len(some):
                 continue
-            contest = Contest(
-                *(take_rows(evidence, some), self.model.locals, perturbed),
-                *(ahead[some], behind[some]),
-            )
+            payoff = oppose(ahead[some], behind[some], order.shape[1])
+            contest = Gamble(take_rows(evidence, some), self.model.locals, perturbed, payoff)
             maximal[some, behind[some]] = contest.margins(delta[some]) <= 0.0
         return maximal

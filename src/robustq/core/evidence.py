@@ -26,6 +26,8 @@ __all__ = [
     "FEATURE",
     "NONE",
     "PRODUCT",
+    "SAME",
+    "SIDE",
     "SUM",
     "TREE",
     "VALUE",
@@ -37,8 +39,10 @@ __all__ = [
     "split_evidence",
 ]
 
-# What a node is: a number that no ball moves, a feature's leaf, a leaf of the class, and so on.
-VALUE, FEATURE, CLASS, PRODUCT, SUM = range(5)
+# What a node is: a number that no ball moves, a feature's leaf, a leaf of the class, and so on;
+# and one that has the value of another.
+VALUE, FEATURE, CLASS, PRODUCT, SUM, SAME = range(6)
+SIDE = -2
 NONE = -1
 TREE = -2
 MOST_NODES = 1 << 19
@@ -51,12 +55,16 @@ class Evidence(NamedTuple):
     below products, the class before the features. What is missing, and what no row reaches, has no
     node.
 
+    Below an indicator of a class everything is pushed in one direction. There, sums over the values
+    of a feature may stand as the last children of a product, and a product may be used again
+    (`SAME`). Such products begin with a mark of the side they are on, the class: its value is 1.
+
     Attributes
     ----------
     starts : ndarray of shape (rows + 1,)
         Where the nodes of each row begin; the last one of a row is its root.
     op : ndarray of int8
-        `VALUE`, `FEATURE`, `CLASS`, `PRODUCT` or `SUM`.
+        `VALUE`, `FEATURE`, `CLASS`, `PRODUCT`, `SUM` or `SAME`.
     arity : ndarray of int32
         How many children there are.
     p : ndarray
@@ -64,7 +72,9 @@ class Evidence(NamedTuple):
         1 for a root.
     extra : ndarray of int64
         At `VALUE`, the exponent of p · 2^extra, which it stands for; at `CLASS`, the row of the
-        class table, −1 for an indicator; at `SUM`, how many of its children are not reached.
+        class table, −1 for an indicator, `SIDE` for a mark; at `PRODUCT`, how many children are
+        sums without the class; at `SUM`, how many of its children are not reached; at `SAME`, how
+        many nodes back the one stands whose value it has.
     local : ndarray of int64
         The local mass function that p belongs to; at `CLASS`, the one on the classes, `NONE` for an
         indicator.

@@ -2,14 +2,14 @@
 
 A name says all three: ``tv`` (the paper's parts of each model), ``tv_all`` (every local mass
 function), ``tv_joint`` (the joint mass function as a whole), ``tv_rows`` and ``tv_all_rows`` (sizes
-by the rows behind each local mass function).
+by the rows behind each local mass function). ``idm`` is no ball: see `coupled`.
 """
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeGuard
 
@@ -19,6 +19,7 @@ from robustq.exceptions import InputError, UnknownNameError, UnsupportedError
 from robustq.perturbations import Domain, Perturbation, get, names
 from robustq.perturbations.forms import check_form
 
+from .coupled import Coupled
 from .evidence import NONE
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ __all__ = [
     "OnAtoms",
     "PerturbationLike",
     "Perturbed",
+    "check_sizes",
     "read",
     "read_all",
 ]
@@ -46,6 +48,7 @@ DEFAULT_PERTURBATIONS: tuple[str, ...] = ("epsilon", "tv", "chi2")
 ALL, JOINT, POSTERIOR, ROWS = "all", "joint", "posterior", "rows"
 WHOLES = (JOINT, POSTERIOR)
 FEATURE = "feature:"
+IDM = "idm"
 
 PerturbationLike: TypeAlias = "str | Perturbation | Neighbourhood"
 PartsLike: TypeAlias = "str | Iterable[str] | None"
@@ -61,21 +64,32 @@ class Neighbourhood:
     parts : None, "all", "joint", "posterior" or tuple of str
         None are the paper's; a tuple names parts, sorted, or features ("feature:age").
     sizes : {"equal", "rows"}
+    coupled : bool
+        Whether one and the same records change all local mass functions: the imprecise Dirichlet
+        model, which is ε-contamination by rows where each has records of its own.
     """
 
     ball: Perturbation
     parts: str | tuple[str, ...] | None = None
     sizes: Literal["equal", "rows"] = "equal"
+    coupled: bool = False
 
     @cached_property
     def name(self) -> str:
         """What it is called in tables."""
+        if self.coupled:
+            return IDM
         parts = ""
         if isinstance(self.parts, str):
             parts = f"_{self.parts}"
         elif self.parts is not None:
             parts = f"[{','.join(self.parts)}]"
         return f"{self.ball.name}{parts}{'_rows' if self.sizes == ROWS else ''}"
+
+    @property
+    def domain(self) -> Domain:
+        """The sizes there are: any, where they count rows."""
+        return self.ball.domain if self.sizes == "equal" else Domain()
 
     def bind(self, model: Model, features: Sequence[str]) -> Bound:
         """Return what this means for a model.
@@ -87,6 +101,8 @@ class Neighbourhood:
         UnsupportedError
             If it cannot be perturbed so; the message says why.
         """
+        if self.coupled:
+            return Coupled.of(model)
         if isinstance(self.parts, str) and self.parts in WHOLES:
             return self._bind_whole(model)
         every = model.locals.parts
@@ -215,10 +231,6 @@ class Perturbed:
         """Tell whether one of some parts is perturbed as a whole."""
         return not set(parts).isdisjoint(self.parts)
 
-    def check_sizes(self, delta: ArrayLike, rows: int) -> Floats:
-        """Return sizes, one for each row, or raise."""
-        return check_sizes(self.domain, delta, rows)
-
 
 @dataclass(frozen=True)
 class OnAtoms:
@@ -239,17 +251,13 @@ class OnAtoms:
         """The sizes there are."""
         return self.ball.domain
 
-    def check_sizes(self, delta: ArrayLike, rows: int) -> Floats:
-        """Return sizes, one for each row, or raise."""
-        return check_sizes(self.domain, delta, rows)
+
+Bound: TypeAlias = "Perturbed | OnAtoms | Coupled"
 
 
-Bound: TypeAlias = "Perturbed | OnAtoms"
-
-
-def check_sizes(domain: Domain, delta: ArrayLike, rows: int) -> Floats:
+def check_sizes(bound: Bound, delta: ArrayLike, rows: int) -> Floats:
     """Return sizes, one for each row, or raise."""
-    sizes = domain.check(delta)
+    sizes = bound.domain.check(delta)
     if sizes.shape not in ((), (rows,)):
         msg = f"delta must be one size or one for each of {rows} rows, got {sizes.shape}"
         raise InputError(msg)
@@ -276,6 +284,9 @@ def read(
     'tv[prior]_rows'
     """
     named = _read_name(perturbation)
+    if named.coupled and (parts, sizes) != (None, None):
+        msg = "idm adds records to all of a model: leave parts and sizes out"
+        raise InputError(msg)
     if parts is not None and named.parts is not None:
         msg = f"{named.name!r} says already what is perturbed: leave parts={parts!r} out"
         raise InputError(msg)
@@ -285,10 +296,10 @@ def read(
     if sizes == "equal" and named.sizes == ROWS:
         msg = f'{named.name!r} says already how sizes are shared out: leave sizes="equal" out'
         raise InputError(msg)
-    return Neighbourhood(
-        named.ball,
-        named.parts if parts is None else _read_given(parts),
-        "rows" if ROWS in (sizes, named.sizes) else "equal",
+    return replace(
+        named,
+        parts=named.parts if parts is None else _read_given(parts),
+        sizes="rows" if ROWS in (sizes, named.sizes) else "equal",
     )
 
 
@@ -318,6 +329,8 @@ def _is_iterable(given: object) -> TypeGuard[Iterable[Any]]:
 def _read_name(perturbation: PerturbationLike) -> Neighbourhood:
     if isinstance(perturbation, Neighbourhood):
         return perturbation
+    if isinstance(perturbation, str) and perturbation == IDM:
+        return Neighbourhood(get("epsilon"), sizes="rows", coupled=True)
     if not isinstance(perturbation, str) or perturbation in names():
         return Neighbourhood(get(perturbation))
     name, sizes, parts = perturbation, "equal", None

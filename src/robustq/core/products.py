@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from .neighbourhoods import Perturbed
     from .quantified import Quantified
 
-__all__ = ["ProductTables", "Products"]
+__all__ = ["FARTHEST", "BallTables", "ProductTables", "Products", "make_tables"]
 
 FARTHEST = 1e15  # roots beyond are looked for again
 
@@ -139,7 +139,7 @@ class Products:
         return size_of(perturbed, x)
 
     def _tables(self, perturbed: Perturbed) -> BallTables | None:
-        return self.kept.find(perturbed.key, lambda: _make_tables(perturbed, self.tables))
+        return self.kept.find(perturbed.key, lambda: make_tables(perturbed, self.tables))
 
 
 def _find_free(perturbed: Perturbed, tables: ProductTables) -> tuple[Bools, bool] | None:
@@ -168,7 +168,7 @@ def _find_gains(perturbed: Perturbed, tables: ProductTables) -> tuple[Floats, fl
     return gains, 1.0 / tables.prior_rows if moves_prior else 0.0
 
 
-def _make_tables(perturbed: Perturbed, tables: ProductTables) -> BallTables | None:
+def make_tables(perturbed: Perturbed, tables: ProductTables) -> BallTables | None:
     """Return what a ball makes of the tables; None where the kernel cannot use it."""
     ball, moving = perturbed.ball, _find_free(perturbed, tables)
     if moving is None:

@@ -1,7 +1,7 @@
-"""The lower value of a contest, for any ball and any evidence: one recursion for every model.
+"""The lower value of a gamble, for any ball and any evidence: one recursion for every model.
 
-For a rival c, with g = (1_ĉ − 1_c) 1_f. Nodes that do not speak of the class carry an interval
-[L, U]; nodes that do carry the signed lower value V:
+For a rival c, g = (1_ĉ − 1_c) 1_f; other payoffs of the classes go the same way. Nodes that do not
+speak of the class carry an interval [L, U]; nodes that do carry the signed lower value V:
 
     feature leaf      L = lower q(f_i), U = upper q(f_i)
     class leaf        V = E̲_q[1_ĉ − 1_c]
@@ -24,7 +24,7 @@ import numpy as np
 from robustq.exceptions import UnsupportedError
 from robustq.perturbations import Perturbation
 
-from .evidence import CLASS, FEATURE, PRODUCT, SUM, Evidence
+from .evidence import CLASS, FEATURE, PRODUCT, SAME, SIDE, SUM, Evidence
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from .evidence import Locals
     from .neighbourhoods import Perturbed
 
-__all__ = ["Contest", "Sized", "expect_sized", "take_rows"]
+__all__ = ["Gamble", "Sized", "expect_sized", "oppose", "take_rows"]
 
 FLUSHED = -1000  # exponents so far below the largest are taken as 0, as long as that one counts
 HIDDEN = 2.0**-900
@@ -75,9 +75,15 @@ def take_rows(evidence: Evidence, rows: Indices) -> Evidence:
     return Evidence(starts, *(column[nodes] for column in evidence[1:]))
 
 
+def oppose(ahead: Indices, behind: Indices, classes: int) -> Floats:
+    """Return the payoff of one class of each row against another: 1_ĉ − 1_c."""
+    every = np.arange(classes)
+    return (every == ahead[:, None]).astype(np.float64) - (every == behind[:, None])
+
+
 @dataclass(frozen=True)
-class Contest:
-    """Two classes of each row, and what the rows reach: the recursion for any size.
+class Gamble:
+    """What each class pays in each row, and what the rows reach: the recursion for any size.
 
     Attributes
     ----------
@@ -85,18 +91,21 @@ class Contest:
     locals : Locals
     perturbed : Perturbed
         What is perturbed, and by which ball.
-    ahead, behind : ndarray of shape (rows,)
+    payoff : ndarray of shape (rows, classes)
     """
 
     evidence: Evidence
     locals: Locals
     perturbed: Perturbed
-    ahead: Indices
-    behind: Indices
+    payoff: Floats
 
     def margins(self, delta: Floats) -> Floats:
-        """Return R(δ) of each row, divided by a positive number."""
-        return self._evaluate(delta)[0].mantissa[self.evidence.starts[1:] - 1]
+        """Return the lower value of each row, divided by a positive number."""
+        return self.evaluate(delta).mantissa[self.evidence.starts[1:] - 1]
+
+    def evaluate(self, delta: Floats) -> Sized:
+        """Return the lower value of each node."""
+        return self._evaluate(delta)[0]
 
     def _evaluate(self, delta: Floats) -> tuple[Sized, Sized, Bools]:
         """Return the lower and the upper value of each node, and which nodes speak of the class.
@@ -118,17 +127,46 @@ class Contest:
                 some = nodes[op == kind]
                 if len(some):
                     evaluate(some, size, lower, upper, speaks)
+            again = nodes[op == SAME]
+            first = again - self.evidence.extra[again]
+            lower.put(again, lower.take(first))
+            upper.put(again, upper.take(first))
             values = nodes[op < FEATURE]
             fixed = Sized.of(self.evidence.p[values], self.evidence.extra[values])
             lower.put(values, fixed)
             upper.put(values, fixed)
         return lower, upper, speaks
 
+    def find_branches(self) -> Indices | None:
+        """Return for each row the child of its root for each class, if it is a sum over classes.
+
+        That is, if each child is a product with an indicator of a class of its own, and its weight
+        that of the class.
+        """
+        e, parent = self.evidence, self._family[0]
+        roots = e.starts[1:] - 1
+        shown = np.flatnonzero((e.op == CLASS) & (e.local < 0))
+        branch = parent[shown]
+        rows, classes = self.payoff.shape
+        fits = (
+            len(shown) == rows * classes
+            and bool(np.all(e.op[roots] == SUM))
+            and bool(np.all(e.arity[roots] == classes))
+            and bool(np.all(parent[branch] == roots[self._row[shown]]))
+            and bool(np.all(e.slot[branch] == e.slot[shown]))
+        )
+        if not fits:
+            return None
+        found = np.full((rows, classes), -1, dtype=np.int64)
+        found[self._row[shown], e.slot[shown]] = branch
+        return found if np.all(found >= 0) else None
+
     # What is known before any size is
 
     @cached_property
     def _row(self) -> Indices:
-        return np.repeat(np.arange(len(self.ahead)), np.diff(self.evidence.starts))
+        lengths = np.diff(self.evidence.starts)
+        return np.repeat(np.arange(len(lengths)), lengths)
 
     @cached_property
     def _family(self) -> tuple[Indices, Indices]:
@@ -139,7 +177,8 @@ class Contest:
         parent, height = np.empty((2, len(e.op)), dtype=np.int64)
         longest = int(np.diff(e.starts).max(initial=0))
         _evidence_kernels.find_parents(
-            e.starts, e.op, e.arity, np.empty(longest + 1, dtype=np.int64), parent, height
+            *(e.starts, e.op, e.arity, e.extra),
+            *(np.empty(longest + 1, dtype=np.int64), parent, height),
         )
         return parent, height
 
@@ -214,20 +253,19 @@ class Contest:
             yield some, self.locals.expand(local[some])
 
     def _evaluate_classes(
-        self, nodes: Indices, size: Floats, lower: Sized, _: Sized, speaks: Bools
+        self, nodes: Indices, size: Floats, lower: Sized, upper: Sized, speaks: Bools
     ) -> None:
+        marks = self.evidence.extra[nodes] == SIDE
+        lower.put(nodes[marks], Sized.of(np.ones(marks.sum())))
+        upper.put(nodes[marks], Sized.of(np.ones(marks.sum())))
+        nodes = nodes[~marks]
         row, local = self._row[nodes], self.evidence.local[nodes]
         speaks[nodes] = True
-        label = self.evidence.slot[nodes]
-        value = (label == self.ahead[row]).astype(np.float64) - (label == self.behind[row])
+        value = self.payoff[row, self.evidence.slot[nodes]]
         leaves = np.flatnonzero(local >= 0)
         if len(leaves):
             q = self.locals.expand(local[leaves])
-            every = np.arange(len(leaves))
-            f = np.zeros_like(q)
-            f[every, self.ahead[row[leaves]]] = 1.0
-            f[every, self.behind[row[leaves]]] = -1.0
-            value[leaves] = self._expect(nodes[leaves], q, f, size)
+            value[leaves] = self._expect(nodes[leaves], q, self.payoff[row[leaves]], size)
         lower.put(nodes, Sized.of(value))
 
     def _expect(self, nodes: Indices, q: Floats, f: Floats, size: Floats) -> Floats:
@@ -272,11 +310,11 @@ class Contest:
             def expect(f: Floats, at: Indices = own[some], q: Floats = q) -> Floats:
                 return self._expect(at, q, f, size)
 
-            lower.put(nodes[some], expect_sized(expect, self._spread(nodes[some], lower, q))[0])
+            lower.put(nodes[some], expect_sized(expect, self._spread(nodes[some], lower, q)))
             free = np.flatnonzero(~speaks[nodes[some]])
             if len(free):
                 values = self._spread(nodes[some], upper, q)
-                most, _ = expect_sized(lambda f: -expect(-f), values)
+                most = expect_sized(lambda f: -expect(-f), values)
                 upper.put(nodes[some][free], most.take(free))
 
     def _spread(self, nodes: Indices, numbers: Sized, q: Floats) -> Sized:
@@ -293,8 +331,8 @@ class Contest:
         return spread
 
 
-def expect_sized(expect: Callable[[Floats], Floats], values: Sized) -> tuple[Sized, Floats]:
-    """Return expectations of values of any magnitude, (rows, outcomes), and those as floats.
+def expect_sized(expect: Callable[[Floats], Floats], values: Sized) -> Sized:
+    """Return expectations of values of any magnitude, (rows, outcomes).
 
     The largest decides, unless the expectation gives it no mass: then smaller ones do.
     """
@@ -303,14 +341,14 @@ def expect_sized(expect: Callable[[Floats], Floats], values: Sized) -> tuple[Siz
     for _ in range(values.mantissa.shape[1]):
         # Values above the ones that are looked at only must stay above.
         shift = np.clip(exponent - top[:, None], -2000, 500)
-        floats = np.ldexp(values.mantissa, shift)
-        found = expect(floats)
+        # No subnormal numbers: somebody's formula may stumble over them.
+        found = expect(np.where(shift < FLUSHED, 0.0, np.ldexp(values.mantissa, shift)))
         below = np.where((exponent > NOTHING) & (shift < FLUSHED), exponent, NOTHING).max(axis=1)
         hidden = (np.abs(found) < HIDDEN) & (below > NOTHING)
         if not hidden.any():
             break
         top = np.where(hidden, below, top)
-    return Sized.of(found, np.where(top > NOTHING, top, 0)), floats
+    return Sized.of(found, np.where(top > NOTHING, top, 0))
 
 
 def lower_expectations(ball: Perturbation, q: Floats, f: Floats, delta: Floats) -> Floats:

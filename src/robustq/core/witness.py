@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from .evidence import CLASS, FEATURE, NONE, PRODUCT, SUM
-from .recursion import Contest, Sized, expect_sized
+from .recursion import Gamble, Sized, expect_sized, oppose
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -92,8 +92,8 @@ def find_moves(
     found: list[list[Move]] = [[] for _ in range(len(rows))]
     still = not perturbed.features and not perturbed.touches(model.leaf_parts)
     for block, evidence in model.reach(rows, fold=still):
-        pair = ahead[block], behind[block]
-        descent = Descent(evidence, model.locals, perturbed, *pair)
+        payoff = oppose(ahead[block], behind[block], len(model.by_frequency))
+        descent = Descent(evidence, model.locals, perturbed, payoff)
         for row, move in descent.walk(delta[block]):
             found[block.start + row].append(move)
     for moves in found:
@@ -103,7 +103,7 @@ def find_moves(
 
 
 @dataclass(frozen=True)
-class Descent(Contest):
+class Descent(Gamble):
     """The walk from the roots of rows down to their leaves."""
 
     def walk(self, delta: Floats) -> Iterator[tuple[int, Move]]:
@@ -154,11 +154,8 @@ class Descent(Contest):
     def _move_classes(self, nodes: Indices, size: Floats) -> Iterator[tuple[int, Move]]:
         if not len(nodes):
             return
-        q, row, every = self.locals.expand(self.evidence.local[nodes]), self._row[nodes], len(nodes)
-        f = np.zeros_like(q)
-        f[np.arange(every), self.ahead[row]] = 1.0
-        f[np.arange(every), self.behind[row]] = -1.0
-        yield from self._move(nodes, nodes, q, f, size, np.full(every, NONE))
+        q, f = self.locals.expand(self.evidence.local[nodes]), self.payoff[self._row[nodes]]
+        yield from self._move(nodes, nodes, q, f, size, np.full(len(nodes), NONE))
 
     def _move_sums(
         self, nodes: Indices, way: int, numbers: Sized, size: Floats
@@ -166,11 +163,16 @@ class Descent(Contest):
         own = nodes - 1
         for some, q in self._expand(own):
             at = own[some]
+            asked: list[Floats] = []
 
-            def expect(f: Floats, at: Indices = at, q: Floats = q) -> Floats:
+            def expect(
+                f: Floats, at: Indices = at, q: Floats = q, asked: list[Floats] = asked
+            ) -> Floats:
+                asked.append(f)
                 return way * self._expect(at, q, way * f, size)
 
-            _, f = expect_sized(expect, self._spread(nodes[some], numbers, q))
+            expect_sized(expect, self._spread(nodes[some], numbers, q))
+            f = asked[-1]  # values of such a magnitude that they count
             single = self.evidence.arity[nodes[some]] == 1
             outcome = np.where(single, self.evidence.slot[at], NONE)
             yield from self._move(nodes[some], at, q, way * f, size, outcome)

@@ -25,7 +25,7 @@ __all__ = ["ModelFile", "begins_like_json", "read_file", "read_json", "write_fil
 KEY = "robustq"
 LONGEST_HEADER = 10**8
 MOST_AXES = 8
-TYPES = {"F64": np.float64, "I32": np.int32, "I64": np.int64, "U64": np.uint64}
+TYPES = {"F64": np.float64, "I32": np.int32, "I64": np.int64, "U64": np.uint64, "U8": np.uint8}
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,6 +9,7 @@ import numpy as np
 from robustq import rejection
 from robustq.blocks import for_each_block
 from robustq.core.neighbourhoods import read
+from robustq.credal.curves import trace
 from robustq.families.base import describe_unknown, ignoring_unknown_values
 from robustq.families.seen_rows import find_seen
 from robustq.indicators import get
@@ -90,6 +91,7 @@ def evaluate(
         "points": {"correct": correct, "robustness": robustness},
         "least": _list_least(X, y, seen.assessment, told.name, rows),
         "hanging": _describe_hanging(model, X, told),
+        "credal": _describe_sets(model, X, y, seen.assessment, told),
     }
 
 
@@ -121,6 +123,18 @@ def _list_cautions(
             "promise too much"
         )
     return cautions
+
+
+def _describe_sets(
+    model: GenerativeClassifier,
+    X: pa.Table,
+    y: np.ndarray[Any, Any],
+    assessment: Assessment,
+    told: Neighbourhood,
+) -> dict[str, Any]:
+    """Return what sets of classes are worth at several sizes."""
+    found = trace(model, X, y, told, assessment)
+    return {name: column.tolist() for name, column in found.to_dict().items()}
 
 
 def _describe_classes(y: np.ndarray[Any, Any], correct: Bools) -> dict[str, Any]:

@@ -16,7 +16,8 @@ from robustq import __version__
 from robustq.blocks import count_cores, for_each_block
 from robustq.core import engine
 from robustq.core.assessment import Assessment
-from robustq.core.neighbourhoods import DEFAULT_PERTURBATIONS, read, read_all
+from robustq.core.neighbourhoods import DEFAULT_PERTURBATIONS, check_sizes, read, read_all
+from robustq.core.posteriors import bound_posteriors, find_undominated
 from robustq.core.quantified import Quantified
 from robustq.exceptions import (
     InputError,
@@ -26,13 +27,13 @@ from robustq.exceptions import (
     UnsupportedError,
     warn_caller,
 )
-from robustq.tables import UNKNOWN, Encoding, Rows, Table, find_distinct, remark_on_classes
+from robustq.tables import MISSING, UNKNOWN, Encoding, Rows, Table, find_distinct, remark_on_classes
 from robustq.tables.frames import index_of
 from robustq.tables.single_rows import refuse_single_row
 from robustq.texts import make_visible, shorten
 
 from .labels import Scoring
-from .parameters import LARGEST_COUNT, is_count, read_random_state, require
+from .parameters import LARGEST_COUNT, is_count, is_one_of, read_random_state, require
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -46,6 +47,8 @@ if TYPE_CHECKING:
     from robustq.explaining.explanation import Explanations
     from robustq.explaining.words import Words
 
+    from .circuit.classifier import CircuitClassifier
+
 __all__ = [
     "GenerativeClassifier",
     "NotFittedError",
@@ -56,7 +59,8 @@ __all__ = [
 ]
 
 BLOCK_ROWS = 1 << 13
-LEAST_ROWS = 1 << 8
+LEAST_ROWS = 1 << 10
+RULES = ("maximality", "interval")
 
 
 class NotFittedError(RobustqError, SklearnNotFittedError):
@@ -187,10 +191,27 @@ class GenerativeClassifier(Scoring, ClassifierMixin, BaseEstimator, ABC):
         rows, labels = self._draw(int(n), rng)
         return self.encoding_.decode(rows), self.classes_[labels]
 
-    def _draw(self, n: int, rng: np.random.Generator) -> tuple[Rows, Indices]:  # noqa: ARG002
-        """Return n rows and the positions of their classes."""
-        msg = f"{type(self).__name__} cannot draw rows"
-        raise UnsupportedError(msg)
+    def _draw(self, n: int, rng: np.random.Generator) -> tuple[Rows, Indices]:
+        """Return n rows and the positions of their classes: one feature after the other.
+
+        A family may know a faster way.
+        """
+        if self.model_.has_numbers:
+            msg = f"{type(self).__name__} cannot draw numbers"
+            raise UnsupportedError(msg)
+        sizes = self.encoding_.sizes
+        rows = Rows.empty(n, len(sizes), 0)
+        rows.codes[:] = MISSING
+        for feature, size in enumerate(sizes):
+            logs = np.empty((n, size))
+            for value in range(size):
+                rows.codes[:, feature] = value
+                logs[:, value] = np.logaddexp.reduce(self.model_.log_joint(rows), axis=1)
+            # The largest of logarithms with Gumbel noise is a draw.
+            drawn = (logs + rng.gumbel(size=logs.shape)).argmax(axis=1) if size else MISSING
+            rows.codes[:, feature] = drawn
+        joint = self.model_.log_joint(rows)
+        return rows, (joint + rng.gumbel(size=joint.shape)).argmax(axis=1)
 
     # Robustness
 
@@ -255,6 +276,16 @@ class GenerativeClassifier(Scoring, ClassifierMixin, BaseEstimator, ABC):
         table = self._arrange(X)
         found, unknown = self._quantify(table, neighbourhoods)
         self._report_unknown(table, unknown)
+        return self._tell(found, neighbourhoods, index_of(X), _name_counts(table, unknown))
+
+    def _tell(
+        self,
+        found: Quantified,
+        neighbourhoods: Sequence[Neighbourhood],
+        index: Any,
+        unknown: dict[str, int],
+    ) -> Assessment:
+        """Return what was found in words of the table."""
         names = [neighbourhood.name for neighbourhood in neighbourhoods]
         return Assessment(
             prediction=self.classes_[found.prediction],
@@ -265,9 +296,26 @@ class GenerativeClassifier(Scoring, ClassifierMixin, BaseEstimator, ABC):
                 name: self._labels_or_none(tipping)
                 for name, tipping in zip(names, found.tipping, strict=True)
             },
-            index=index_of(X),
-            unknown=_name_counts(table, unknown),
+            index=index,
+            unknown=unknown,
         )
+
+    def examine(self, X: Any, neighbourhoods: Sequence[Neighbourhood]) -> tuple[Assessment, Floats]:
+        """Return what `assess` does, and log p(c, f), from rows that are encoded once.
+
+        Says nothing about unknown values: that is for whoever asked.
+        """
+        table = self._arrange(X)
+        rows, unknown = self._encode(table)
+        found = self._quantify_rows(rows, self._bind(neighbourhoods))
+        joint = np.empty((len(rows), len(self.classes_)))
+
+        def work(block: slice) -> None:
+            joint[block] = self.model_.log_joint(rows[block])
+
+        for_each_block(work, len(rows), BLOCK_ROWS, self._threads())
+        counts = _name_counts(table, unknown)
+        return self._tell(found, neighbourhoods, index_of(X), counts), joint
 
     def quantify(self, X: Any, neighbourhoods: Sequence[Neighbourhood]) -> Quantified:
         """Return what `assess` tells, with the positions of classes instead of labels.
@@ -302,7 +350,8 @@ class GenerativeClassifier(Scoring, ClassifierMixin, BaseEstimator, ABC):
     ) -> tuple[Quantified, Indices]:
         bound = self._bind(neighbourhoods)
         if self.model_.merges_rows:
-            return self._quantify_distinct(table, bound)
+            rows, unknown = self._encode(table)
+            return self._quantify_rows(rows, bound), unknown
         found = Quantified.empty(len(bound), table.rows)
 
         def work(block: slice, rows: Rows) -> None:
@@ -310,23 +359,24 @@ class GenerativeClassifier(Scoring, ClassifierMixin, BaseEstimator, ABC):
 
         return found, self._for_each_block(table, work)
 
-    def _quantify_distinct(
-        self, table: Table, bound: Sequence[Bound]
-    ) -> tuple[Quantified, Indices]:
-        """Do the same for rows of which each kind is looked at once."""
+    def _encode(self, table: Table) -> tuple[Rows, Indices]:
+        """Return all rows at once, and how many values of each column are unknown."""
         rows = Rows.empty(table.rows, table.width, len(self.encoding_.numeric))
-        unknown = self._for_each_block(table, rows.fill)
+        return rows, self._for_each_block(table, rows.fill)
+
+    def _quantify_rows(self, rows: Rows, bound: Sequence[Bound]) -> Quantified:
+        """Return what is found for rows of which each kind is looked at once."""
         firsts, twins = find_distinct(rows.bits)
         found = Quantified.empty(len(bound), len(firsts))
 
         def work(block: slice) -> None:
             found.put(block, engine.quantify(self.model_, rows[firsts[block]], bound))
 
-        # Enough blocks for all threads, and for whoever watches.
-        share = len(firsts) // (8 * (self._threads() or count_cores()))
+        # Enough blocks for all threads; large ones, since each reads the whole model once.
+        share = -(-len(firsts) // (self._threads() or count_cores()))
         block_rows = min(BLOCK_ROWS, max(LEAST_ROWS, share))
         for_each_block(work, len(firsts), block_rows, self._threads())
-        return found.take(twins), unknown
+        return found.take(twins)
 
     def _bind(self, neighbourhoods: Sequence[Neighbourhood]) -> list[Bound]:
         names = self.encoding_.names
@@ -358,7 +408,7 @@ class GenerativeClassifier(Scoring, ClassifierMixin, BaseEstimator, ABC):
         neighbourhood = read(perturbation, parts, sizes)
         table = self._arrange(X)
         (bound,) = self._bind([neighbourhood])
-        given = bound.check_sizes(delta, table.rows)
+        given = check_sizes(bound, delta, table.rows)
         found, unknown = self._quantify(table, [neighbourhood])
         self._report_unknown(table, unknown)
         return given < found.robustness[0]
@@ -371,8 +421,9 @@ class GenerativeClassifier(Scoring, ClassifierMixin, BaseEstimator, ABC):
         *,
         parts: str | Iterable[str] | None = None,
         sizes: str | None = None,
+        rule: str = "maximality",
     ) -> Bools:
-        """Tell which classes no other class beats for certain at size delta (maximality).
+        """Tell which classes no other class beats for certain at size delta.
 
         Parameters
         ----------
@@ -381,22 +432,70 @@ class GenerativeClassifier(Scoring, ClassifierMixin, BaseEstimator, ABC):
         delta : float or array_like of shape (rows,)
         parts, sizes : optional
             As in `robustness`.
+        rule : {"maximality", "interval"}
+            A class beats another if it is more probable in every model of that size; or, which
+            asks for more, if its lower probability given f is above the other's upper one (see
+            `posterior_bounds`).
 
         Returns
         -------
         ndarray of bool, of shape (rows, classes)
             In the order of `classes_`; a row with one True is a robust prediction.
         """
+        if not is_one_of(rule, *RULES):
+            msg = f"rule must be {' or '.join(map(repr, RULES))}, got {rule!r}"
+            raise InputError(msg)
         table = self._arrange(X)
         (bound,) = self._bind([read(perturbation, parts, sizes)])
-        given = bound.check_sizes(delta, table.rows)
+        given = check_sizes(bound, delta, table.rows)
         out = np.empty((table.rows, len(self.classes_)), dtype=bool)
 
         def work(block: slice, rows: Rows) -> None:
             out[block] = engine.find_maximal(self.model_, rows, bound, given[block])
+            if rule == "interval":
+                found = bound_posteriors(self.model_, rows, bound, given[block])
+                # A maximal class is never dominated so; rounding must not part them.
+                out[block] |= find_undominated(*found)
 
         self._report_unknown(table, self._for_each_block(table, work))
         return out
+
+    def posterior_bounds(
+        self,
+        X: Any,
+        perturbation: PerturbationLike,
+        delta: ArrayLike,
+        *,
+        parts: str | Iterable[str] | None = None,
+        sizes: str | None = None,
+    ) -> tuple[Floats, Floats]:
+        """Return between what p(c | f) lies in all models of size delta.
+
+        Parameters
+        ----------
+        X : frame or array of shape (rows, features)
+        perturbation : str or Perturbation
+            Any but `idm`.
+        delta : float or array_like of shape (rows,)
+        parts, sizes : optional
+            As in `robustness`.
+
+        Returns
+        -------
+        lower, upper : ndarray of shape (rows, classes)
+            0 and 1 where p(f) = 0.
+        """
+        table = self._arrange(X)
+        (bound,) = self._bind([read(perturbation, parts, sizes)])
+        given = check_sizes(bound, delta, table.rows)
+        lower, upper = np.empty((2, table.rows, len(self.classes_)))
+
+        def work(block: slice, rows: Rows) -> None:
+            found = bound_posteriors(self.model_, rows, bound, given[block])
+            lower[block], upper[block] = found
+
+        self._report_unknown(table, self._for_each_block(table, work))
+        return lower, upper
 
     # Why, and what if
 
@@ -571,6 +670,19 @@ class GenerativeClassifier(Scoring, ClassifierMixin, BaseEstimator, ABC):
         from .files import restore  # noqa: PLC0415 (it knows all classifiers)
 
         return restore(document, cls)
+
+    def to_circuit(self) -> CircuitClassifier:
+        """Return the model as a circuit, equal in every probability and robustness.
+
+        Raises
+        ------
+        UnsupportedError
+            If it is none: where local models would stand in several places.
+        """
+        from .circuit.classifier import as_circuit  # noqa: PLC0415 (it is such a classifier)
+
+        self._require_fitted()
+        return as_circuit(self)
 
     def save(self, path: str | Path) -> None:
         """Write the fitted model to a file, which `robustq.load` reads.

@@ -22,7 +22,7 @@ from robustq.files import explain_os_error
 from robustq.tables import Verdict
 
 from .parameters import LARGEST_SMOOTHING, is_between
-from .table import KINDS, find_kind
+from .table import KINDS, find_kinds, kind_of
 
 if TYPE_CHECKING:
     from .base import GenerativeClassifier
@@ -48,10 +48,12 @@ def describe(classifier: GenerativeClassifier) -> dict[str, Any]:
 
 def restore(document: Any, estimator: type[Estimator]) -> Estimator:
     """Return the classifier that a document describes, or raise."""
-    kind = find_kind(estimator)
-    if kind is None:
+    kinds = find_kinds(estimator)
+    if not kinds:
         msg = f"{estimator.__name__} cannot be made of a document"
         raise UnsupportedError(msg)
+    name = document.get("kind") if isinstance(document, dict) else None
+    kind = next((one for one in kinds if one.name == name), kinds[0])
     encoding, classes = read_header(document, kind.name)
     model = kind.read(document, encoding, len(classes))
     classifier = estimator()
@@ -92,7 +94,8 @@ def load(path: str | Path) -> Any:
 
     Returns
     -------
-    NaiveBayesClassifier, GenerativeForestClassifier or GenerativeTreeClassifier
+    NaiveBayesClassifier, GenerativeForestClassifier, GenerativeTreeClassifier or
+    BayesianNetworkClassifier
 
     Raises
     ------
@@ -125,7 +128,7 @@ def load(path: str | Path) -> Any:
 
 def _kind_of(classifier: GenerativeClassifier) -> Kind:
     classifier._require_fitted()  # noqa: SLF001 (one house)
-    kind = find_kind(type(classifier))
+    kind = kind_of(classifier)
     if kind is None:
         msg = f"{type(classifier).__name__} cannot be saved: no kind of model is known for it"
         raise UnsupportedError(msg)
@@ -149,7 +152,7 @@ def _plain_parameters(classifier: GenerativeClassifier) -> dict[str, Any]:
     plain = {}
     for name, value in classifier.get_params(deep=False).items():
         given = value.tolist() if isinstance(value, (np.ndarray, np.generic)) else value
-        given = list(given) if isinstance(given, tuple) else given
+        given = _as_lists(given)
         try:
             told = json.loads(json.dumps(given, allow_nan=False))
         except (TypeError, ValueError):
@@ -158,6 +161,10 @@ def _plain_parameters(classifier: GenerativeClassifier) -> dict[str, Any]:
         if told == given:
             plain[name] = given
     return plain
+
+
+def _as_lists(value: Any) -> Any:
+    return [_as_lists(part) for part in value] if isinstance(value, (list, tuple)) else value
 
 
 # Reading
@@ -182,8 +189,9 @@ def _load_file(file: ModelFile) -> Any:
 def _read_verdicts(header: dict[str, Any], columns: int) -> tuple[Verdict, ...]:
     """Return why columns were taken as what they are; older files do not say."""
     given = header.get("verdicts") or []
-    types = [[type(part) for part in verdict] for verdict in given if isinstance(verdict, list)]
-    if not isinstance(given, list) or types not in ([], [[bool, str, str]] * columns):
+    listed = isinstance(given, list) and all(isinstance(verdict, list) for verdict in given)
+    types = [list(map(type, verdict)) for verdict in (given if listed else ())]
+    if not listed or types not in ([], [[bool, str, str]] * columns):
         _refuse("what it says about its columns is odd")
     return tuple(Verdict(*verdict) for verdict in given)
 

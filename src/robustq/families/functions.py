@@ -30,6 +30,7 @@ __all__ = [
     "credal_predict",
     "explain",
     "is_robust",
+    "posterior_bounds",
     "robustness",
     "witness",
 ]
@@ -128,8 +129,41 @@ def credal_predict(
     *,
     parts: str | Iterable[str] | None = None,
     sizes: str | None = None,
+    rule: str = "maximality",
 ) -> Bools:
-    """Tell which classes no other class beats for certain at size delta (maximality).
+    """Tell which classes no other class beats for certain at size delta.
+
+    Parameters
+    ----------
+    model : GenerativeClassifier or Pipeline
+    X : frame or array of shape (rows, features)
+    perturbation : str or Perturbation
+    delta : float or array_like of shape (rows,)
+    parts, sizes : optional
+        See `GenerativeClassifier.robustness`.
+    rule : {"maximality", "interval"}
+        See `GenerativeClassifier.credal_predict`.
+
+    Returns
+    -------
+    ndarray of bool, of shape (rows, classes)
+    """
+    classifier, table = _unpack(model, X)
+    return classifier.credal_predict(
+        table, perturbation, delta, parts=parts, sizes=sizes, rule=rule
+    )
+
+
+def posterior_bounds(
+    model: Any,
+    X: Any,
+    perturbation: PerturbationLike,
+    delta: ArrayLike,
+    *,
+    parts: str | Iterable[str] | None = None,
+    sizes: str | None = None,
+) -> tuple[Floats, Floats]:
+    """Return between what p(c | f) lies in all models of size delta.
 
     Parameters
     ----------
@@ -142,10 +176,10 @@ def credal_predict(
 
     Returns
     -------
-    ndarray of bool, of shape (rows, classes)
+    lower, upper : ndarray of shape (rows, classes)
     """
     classifier, table = _unpack(model, X)
-    return classifier.credal_predict(table, perturbation, delta, parts=parts, sizes=sizes)
+    return classifier.posterior_bounds(table, perturbation, delta, parts=parts, sizes=sizes)
 
 
 def explain(

@@ -6,7 +6,7 @@ import difflib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from robustq.exceptions import UnknownNameError
+from robustq.exceptions import InputError, UnknownNameError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -44,6 +44,8 @@ class Kind:
         Arrays that older files lack.
     renamed : dict of str to str
         What arrays were called in older files.
+    model : type
+        Of which class such models are, where an estimator may hold several kinds.
     """
 
     name: str
@@ -55,6 +57,7 @@ class Kind:
     estimators: tuple[type[GenerativeClassifier], ...]
     optional: tuple[str, ...] = ()
     renamed: Mapping[str, str] = field(default_factory=dict)
+    model: type = object
 
 
 @dataclass(frozen=True)
@@ -97,6 +100,8 @@ class Recipe:
         Takes a fitted estimator; returns parameters that its bootstrap copies share.
     cost : float
         How long an experiment takes, relative to others.
+    fixed : dict of str to Any
+        Parameters that make it this recipe, where several have one estimator.
     """
 
     name: str
@@ -108,6 +113,7 @@ class Recipe:
     describe: Callable[[Any], list[tuple[str, str]]] = lambda _: []
     refit: Callable[[Any], dict[str, Any]] = lambda _: {}
     cost: float = 1.0
+    fixed: Mapping[str, Any] = field(default_factory=dict)
 
     def preset(self, plan: Any) -> dict[str, Any]:
         """Return the parameters that an experiment gives the estimator."""
@@ -128,5 +134,20 @@ class Recipe:
                 hint = f"; did you mean {near[0]!r}?" if near else ""
                 msg = f"{self.title} has no parameter {name!r}; it has {', '.join(known)}{hint}"
                 raise UnknownNameError(msg)
+            if name in self.fixed:
+                msg = f"{self.title} is {name}={self.fixed[name]!r} already: leave {name} out"
+                raise InputError(msg)
         seeded = seed is not None and "random_state" in known
-        return self.estimator(**({"random_state": seed} if seeded else {}) | dict(parameters))
+        given = {"random_state": seed} if seeded else {}
+        return self.estimator(**{**given, **self.fixed, **parameters})
+
+    def makes(self, classifier: GenerativeClassifier) -> bool:
+        """Tell whether a classifier is one of these."""
+        if not isinstance(classifier, self.estimator):
+            return False
+        have = classifier.get_params(deep=False)
+        return all(_equal(have.get(name), value) for name, value in self.fixed.items())
+
+
+def _equal(one: Any, other: Any) -> bool:
+    return type(one) is type(other) and bool(one == other)

@@ -23,6 +23,7 @@ __all__ = [
     "find_classes",
     "locate_labels",
     "read_labels",
+    "read_prior",
     "read_weights",
     "weigh_classes",
 ]
@@ -141,6 +142,24 @@ def _read_class_weights(given: Any, classes: np.ndarray[Any, Any]) -> Floats:
         msg = f"class_weight names {strange[0]!r}, which is none of the classes {known!r}"
         raise InputError(msg)
     return np.array([float(given.get(label, 1.0)) for label in known])
+
+
+def read_prior(given: object, classes: int) -> Floats | None:
+    """Return the probabilities of the classes that were given, if there are any."""
+    if given is None:
+        return None
+    try:
+        prior = np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        msg = f"class_prior must be numbers, got {given!r}"
+        raise InputError(msg) from error
+    if prior.shape != (classes,):
+        msg = f"class_prior has shape {prior.shape} for {classes} classes: give one for each"
+        raise InputError(msg)
+    if not np.all(prior >= 0.0) or abs(prior.sum() - 1.0) > 1e-9:
+        msg = f"class_prior must be probabilities that sum to 1, got {prior.tolist()}"
+        raise InputError(msg)
+    return prior
 
 
 def _refuse_mixtures(labels: np.ndarray[Any, Any]) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from robustq.core.coupled import Records
 from robustq.core.engine import Reading
 from robustq.core.evidence import (
     CLASS,
@@ -30,7 +31,14 @@ from robustq.tables import MISSING, Encoding, Rows, Table
 
 from .base import GenerativeClassifier, encode
 from .kinds import Kind, Option, Recipe
-from .labels import find_classes, locate_labels, read_labels, read_weights, weigh_classes
+from .labels import (
+    find_classes,
+    locate_labels,
+    read_labels,
+    read_prior,
+    read_weights,
+    weigh_classes,
+)
 from .parameters import (
     LARGEST_SMOOTHING,
     is_between,
@@ -66,6 +74,8 @@ class NaiveBayes:
         The weight of the rows behind the prior; NaN if it was given.
     feature_rows : ndarray of shape (features, classes)
         The weight of the rows behind each p(F_i | class); NaN where nothing was counted.
+    smoothing : float
+        What was added to each count of a category; 0 also where nobody told.
     """
 
     class_probs: Floats
@@ -73,6 +83,7 @@ class NaiveBayes:
     layout: Layout
     prior_rows: float
     feature_rows: Floats
+    smoothing: float = 0.0
 
     default_parts: ClassVar[tuple[str, ...]] = PARTS
     has_numbers: ClassVar[bool] = False
@@ -125,6 +136,17 @@ class NaiveBayes:
         _product_kernels.locate(codes, self.layout.offsets[:-1], self.alone, classes, cells)
         products = Products(self._product_tables, cells, joint, self._keeper)
         return Reading(joint, [(np.arange(len(rows)), products)])
+
+    @cached_property
+    def records(self) -> Records:
+        """The records that were counted, with what smoothing added, for `idm`."""
+        sizes = np.array(self.layout.sizes, dtype=np.float64)
+        totals = self.feature_rows + self.smoothing * sizes[:, None]
+        totals[self.alone] = np.nan
+        return Records(
+            *(self.class_probs, self.feature_probs, self.layout.offsets[:-1]),
+            *(self.prior_rows, totals),
+        )
 
     @cached_property
     def _keeper(self) -> Keeper:
@@ -192,6 +214,23 @@ class NaiveBayes:
         lay(evidence.feature, feature, NONE, NONE, NONE)
         lay(evidence.rows, self.feature_rows.T, np.nan, self.prior_rows, np.nan)
         return evidence
+
+    def to_circuit(self) -> dict[str, Any]:
+        """Return the same as the nodes of a circuit: a sum over the classes of products."""
+        nodes: list[dict[str, Any]] = []
+        products = []
+        for c in range(self.layout.classes):
+            first = len(nodes)
+            nodes.append({"class_probs": np.eye(self.layout.classes)[c].tolist(), "part": None})
+            for feature, rows in enumerate(self.feature_rows[:, c].tolist()):
+                probs = self.local_model(feature)[:, c].tolist()
+                told = {"part": FEATURES, "rows": write_rows(rows)}
+                nodes.append({"feature": feature, "probs": probs, **told})
+            products.append(len(nodes))
+            nodes.append({"product": list(range(first, len(nodes)))})
+        told = {"part": PRIOR, "rows": write_rows(self.prior_rows)}
+        nodes.append({"sum": products, "weights": self.class_probs.tolist(), **told})
+        return {"parts": list(PARTS), "root": len(nodes) - 1, "nodes": nodes}
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in self.__dataclass_fields__}
@@ -357,7 +396,7 @@ class NaiveBayesClassifier(GenerativeClassifier):
         weights = read_weights(sample_weight, table.rows)
         weights = weigh_classes(self.class_weight, classes, labels, weights)
         encoding = self._learn_encoding(table, weights, int(self.n_bins), classes, labels)
-        prior = self._check_prior(len(classes))
+        prior = read_prior(self.class_prior, len(classes))
         codes = encode(encoding, table, self._threads()).codes
         counts = Counts.of(codes, labels, weights, encoding.sizes, len(classes))
         smoothing = self._find_smoothing(codes, labels, weights, counts, prior)
@@ -413,7 +452,7 @@ class NaiveBayesClassifier(GenerativeClassifier):
             encoding = self._learn_encoding(table, weights, int(self.n_bins), known, labels)
         else:
             encoding = self.encoding_.grow(table, weights)
-        prior = self._check_prior(len(known))
+        prior = read_prior(self.class_prior, len(known))
         codes = encode(encoding, table, self._threads()).codes
         counts = Counts.of(codes, labels, weights, encoding.sizes, len(known))
         if first or not is_one_of(self.smoothing, "cv"):
@@ -430,10 +469,15 @@ class NaiveBayesClassifier(GenerativeClassifier):
     ) -> float:
         if not is_one_of(self.smoothing, "cv"):
             return float(self.smoothing)
-        return choose_smoothing(
-            *(codes, labels, weights, counts, prior, self._rng()),
-            lambda rows, prior, probs: log_joint(rows, prior, probs, counts.layout),
-        )
+        layout = counts.layout
+
+        def count(rows: Codes, truth: Indices, weight: Floats) -> Counts:
+            return Counts.of(rows, truth, weight, layout.sizes, layout.classes)
+
+        def predict(rest: Counts, smoothing: float, rows: Codes) -> Floats:
+            return log_joint(rows, *rest.estimate(smoothing, prior), layout)
+
+        return choose_smoothing(codes, labels, weights, counts, self._rng(), count, predict)
 
     def _draw(self, n: int, rng: np.random.Generator) -> tuple[Rows, Indices]:
         return self.model_.draw(n, rng)
@@ -448,22 +492,6 @@ class NaiveBayesClassifier(GenerativeClassifier):
 
     def _rng(self) -> np.random.Generator:
         return np.random.default_rng(read_random_state(self.random_state).randint(2**31))
-
-    def _check_prior(self, classes: int) -> Floats | None:
-        if self.class_prior is None:
-            return None
-        try:
-            prior = np.asarray(self.class_prior, dtype=np.float64)
-        except (TypeError, ValueError) as error:
-            msg = f"class_prior must be numbers, got {self.class_prior!r}"
-            raise InputError(msg) from error
-        if prior.shape != (classes,):
-            msg = f"class_prior has shape {prior.shape} for {classes} classes: give one for each"
-            raise InputError(msg)
-        if not np.all(prior >= 0.0) or abs(prior.sum() - 1.0) > 1e-9:
-            msg = f"class_prior must be probabilities that sum to 1, got {prior.tolist()}"
-            raise InputError(msg)
-        return prior
 
     def _check_same_classes(self, classes: ArrayLike | None) -> np.ndarray[Any, Any]:
         if classes is not None and not np.array_equal(np.unique(classes), self.classes_):
@@ -489,6 +517,7 @@ class NaiveBayesClassifier(GenerativeClassifier):
             layout=counts.layout,
             prior_rows=float(counts.classes.sum()) if prior is None else np.nan,
             feature_rows=counts.feature_rows(),
+            smoothing=smoothing,
         )
         self._set_model(model, encoding, classes)
         return self
@@ -507,6 +536,7 @@ def _unpack(model: NaiveBayes) -> dict[str, np.ndarray[Any, Any]]:
         "feature_probs": model.feature_probs,
         "prior_rows": np.array([model.prior_rows]),
         "feature_rows": model.feature_rows,
+        "smoothing": np.array([model.smoothing]),
     }
 
 
@@ -515,22 +545,32 @@ def _pack(arrays: dict[str, np.ndarray[Any, Any]], encoding: Encoding, classes: 
     shape = (len(encoding.columns), classes)
     rows = arrays.get("feature_rows", np.full(shape, np.nan))
     prior_rows = arrays.get("prior_rows", np.array([np.nan]))
+    smoothing = arrays.get("smoothing", np.zeros(1))
     check_shape("class_probs", arrays["class_probs"], (classes,))
     check_shape("feature_probs", arrays["feature_probs"], (int(layout.offsets[-1]),))
     check_shape("prior_rows", prior_rows, (1,))
     check_shape("feature_rows", rows, shape)
+    check_shape("smoothing", smoothing, (1,))
     counts = np.append(rows, prior_rows)
     if np.any(counts < 0.0) or np.any(np.isinf(counts)):
         msg = "not a model: rows must be counts, at least 0"
         raise InputError(msg)
     model = NaiveBayes(
-        arrays["class_probs"], arrays["feature_probs"], layout, float(prior_rows[0]), rows
+        *(arrays["class_probs"], arrays["feature_probs"], layout, float(prior_rows[0]), rows),
+        smoothing=_check_smoothing(float(smoothing[0])),
     )
     check_sums(model.class_probs[None, :], "class_probs")
     for index, size in enumerate(layout.sizes):
         if size:
             check_sums(model.local_model(index).T, f"feature_probs of feature {index}")
     return model
+
+
+def _check_smoothing(smoothing: Any) -> float:
+    if not is_between(smoothing, 0.0, LARGEST_SMOOTHING, low_included=True):
+        msg = f"not a model: smoothing must be from 0 to {LARGEST_SMOOTHING:g}, got {smoothing!r}"
+        raise InputError(msg)
+    return float(smoothing)
 
 
 def _lay_out(encoding: Encoding, classes: int) -> Layout:
@@ -549,6 +589,8 @@ def _write(model: NaiveBayes) -> dict[str, Any]:
             "prior": write_rows(model.prior_rows),
             "features": [[write_rows(n) for n in row] for row in model.feature_rows.tolist()],
         },
+        # Where nobody tells, there was none.
+        **({"smoothing": model.smoothing} if model.smoothing else {}),
     }
 
 
@@ -567,20 +609,21 @@ def _read(document: dict[str, Any], encoding: Encoding, classes: int) -> NaiveBa
     rows = {} if document.get("rows") is None else get(document, "rows", dict)
     prior = read_row_counts(rows.get("prior"), (), "rows.prior")
     features = read_row_counts(rows.get("features"), (len(columns), classes), "rows.features")
-    return NaiveBayes(class_probs, probs, layout, float(prior), features)
+    smoothing = _check_smoothing(document.get("smoothing", 0.0))
+    return NaiveBayes(class_probs, probs, layout, float(prior), features, smoothing)
 
 
 KIND = Kind(
     "naive_bayes",
     arrays=dict.fromkeys(
-        ("class_probs", "feature_probs", "prior_rows", "feature_rows"), np.float64
+        ("class_probs", "feature_probs", "prior_rows", "feature_rows", "smoothing"), np.float64
     ),
     unpack=_unpack,
     pack=_pack,
     write=_write,
     read=_read,
     estimators=(NaiveBayesClassifier,),
-    optional=("prior_rows", "feature_rows"),
+    optional=("prior_rows", "feature_rows", "smoothing"),
 )
 
 RECIPE = Recipe(

@@ -8,17 +8,24 @@ from typing import TYPE_CHECKING, Any
 from robustq.exceptions import UnknownNameError
 
 from . import naive_bayes
+from .circuit import classifier as circuit
 from .forest import classifier as forest
+from .network import classifier as network
 
 if TYPE_CHECKING:
     from .base import GenerativeClassifier
     from .kinds import Kind, Recipe
 
-__all__ = ["KINDS", "RECIPES", "find_kind", "find_recipe", "recipe_of"]
+__all__ = ["KINDS", "RECIPES", "find_kinds", "find_recipe", "kind_of", "recipe_of"]
 
-FAMILIES: tuple[Any, ...] = (naive_bayes, forest)
-KINDS: dict[str, Kind] = {family.KIND.name: family.KIND for family in FAMILIES}
-RECIPES: dict[str, Recipe] = {family.RECIPE.name: family.RECIPE for family in FAMILIES}
+FAMILIES: tuple[Any, ...] = (naive_bayes, forest, circuit)
+NETWORKS: Any = network  # one estimator, two kinds of model, and a recipe for each structure
+KINDS: dict[str, Kind] = {
+    kind.name: kind for kind in (*(family.KIND for family in FAMILIES), *NETWORKS.KINDS)
+}
+# A family that does not learn has no recipe.
+LEARNING = [family.RECIPE for family in FAMILIES if hasattr(family, "RECIPE")]
+RECIPES: dict[str, Recipe] = {recipe.name: recipe for recipe in (*LEARNING, *NETWORKS.RECIPES)}
 
 
 def find_recipe(name: str) -> Recipe:
@@ -40,15 +47,15 @@ def find_recipe(name: str) -> Recipe:
 
 def recipe_of(classifier: GenerativeClassifier) -> Recipe | None:
     """Return the recipe that makes such a classifier, if there is one."""
-    for recipe in RECIPES.values():
-        if isinstance(classifier, recipe.estimator):
-            return recipe
-    return None
+    return next((recipe for recipe in RECIPES.values() if recipe.makes(classifier)), None)
 
 
-def find_kind(estimator: type[GenerativeClassifier]) -> Kind | None:
-    """Return the kind of model that an estimator, or a class it derives from, holds."""
-    for kind in KINDS.values():
-        if issubclass(estimator, kind.estimators):
-            return kind
-    return None
+def find_kinds(estimator: type[GenerativeClassifier]) -> list[Kind]:
+    """Return the kinds of model that an estimator, or a class it derives from, holds."""
+    return [kind for kind in KINDS.values() if issubclass(estimator, kind.estimators)]
+
+
+def kind_of(classifier: GenerativeClassifier) -> Kind | None:
+    """Return the kind of model that a fitted classifier holds, if it is known."""
+    kinds = find_kinds(type(classifier))
+    return next((kind for kind in kinds if isinstance(classifier.model_, kind.model)), None)

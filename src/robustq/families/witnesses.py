@@ -13,7 +13,7 @@ from robustq.core.neighbourhoods import Perturbed
 from robustq.core.witness import Move, find_moves
 from robustq.exceptions import UnsupportedError
 
-from .table import find_kind
+from .table import kind_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -75,7 +75,7 @@ def _facts(classifier: GenerativeClassifier) -> dict[str, Any]:
 
 def replace_locals(classifier: GenerativeClassifier, moves: Sequence[Move], name: str) -> Any:
     """Return the model of a classifier with other local mass functions, by way of its document."""
-    kind, model = find_kind(type(classifier)), classifier.model_
+    kind, model = kind_of(classifier), classifier.model_
     tell = getattr(model.locals, "about", None)
     if kind is None or tell is None:
         msg = f"{type(classifier).__name__} does not tell how to replace its local mass functions"

@@ -11,7 +11,6 @@ from scipy.special import softmax
 
 from robustq.core.neighbourhoods import Neighbourhood
 from robustq.exceptions import InputError
-from robustq.families.base import ignoring_unknown_values
 from robustq.families.functions import assess
 from robustq.perturbations import Perturbation
 
@@ -118,9 +117,7 @@ def examine(
     wanted = _read(names)
     _require_ensemble(wanted, ensemble)
     asked = {n.name: n for n in (*_neighbourhoods(wanted), *more)}
-    with ignoring_unknown_values():
-        assessment = classifier.assess(X, list(asked.values()))
-        joint = classifier.predict_joint_log_proba(X)
+    assessment, joint = classifier.examine(X, list(asked.values()))
     possible = joint.max(axis=1) > -np.inf
     # Where p(f) = 0 all classes are equally likely.
     probs = softmax(np.where(possible[:, None], joint, 0.0), axis=1)

@@ -143,7 +143,7 @@ def _explain(indicator: str) -> str:
 def _robustness(neighbourhood: Neighbourhood) -> Indicator:
     return Indicator(
         ROBUSTNESS + neighbourhood.name,
-        f"the smallest size of {_say(neighbourhood)}",
+        f"the smallest {_say(neighbourhood)}",
         "trusted",
         "robustness",
         neighbourhood=neighbourhood,
@@ -151,7 +151,9 @@ def _robustness(neighbourhood: Neighbourhood) -> Indicator:
 
 
 def _say(neighbourhood: Neighbourhood) -> str:
-    said = f"{neighbourhood.ball.name} that flips the prediction"
+    if neighbourhood.coupled:
+        return "number of training records that, added to the data, can flip the prediction"
+    said = f"size of {neighbourhood.ball.name} that flips the prediction"
     parts = neighbourhood.parts
     if isinstance(parts, str):
         said += f", {WORDS.get(parts, parts)} perturbed"

@@ -87,6 +87,9 @@ def read(
     ...     read(file.name).to_pylist()
     [{'colour': 'red', 'size': 2.5}, {'colour': None, 'size': 3.5}]
     """
+    if not isinstance(path, str | os.PathLike):
+        msg = f"a path is text or a Path, got {type(path).__name__}"
+        raise InputError(msg)
     options = CsvOptions(delimiter, encoding, header, decimal, sheet)
     table, notes = read_table(open_sources([os.fspath(path)], options))
     if notes:

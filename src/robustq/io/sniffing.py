@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from robustq.exceptions import InputError
 from robustq.tables.texts import NUMBER
+from robustq.texts import shorten
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -22,6 +23,7 @@ __all__ = [
     "CsvOptions",
     "Sniffed",
     "check_names",
+    "guess_encoding",
     "name_columns",
     "note_header",
     "sniff",
@@ -75,6 +77,11 @@ class CsvOptions:
     sheet: str | None = None
 
     def __post_init__(self) -> None:
+        for name in ("delimiter", "encoding", "decimal", "sheet"):
+            value = getattr(self, name)
+            if not isinstance(value, str | None):
+                msg = f"{name} must be text, got {shorten(repr(value), 60)}"
+                raise InputError(msg)
         if self.decimal not in {None, ".", ","}:
             msg = f"the decimal mark is a point or a comma, got {self.decimal!r}"
             raise InputError(msg)
@@ -115,7 +122,7 @@ def sniff(sample: bytes, options: CsvOptions, where: str) -> Sniffed:
         if sample.startswith(mark):
             msg = f"{where} is {kind}, not text: {remedy}"
             raise InputError(msg)
-    encoding = options.encoding or _guess_encoding(sample)
+    encoding = options.encoding or guess_encoding(sample)
     try:
         text = codecs.getincrementaldecoder(encoding)().decode(sample).lstrip("\ufeff")
     except UnicodeDecodeError as error:
@@ -123,7 +130,7 @@ def sniff(sample: bytes, options: CsvOptions, where: str) -> Sniffed:
         msg = f"{where} is not written in {guessed}: give its encoding (--encoding)"
         raise InputError(msg) from error
     if "\x00" in text[:1000]:
-        msg = f"{where} is no table that can be read: give a CSV or Parquet file"
+        msg = f"{where} is no table that can be read: give a CSV, ARFF or Parquet file"
         raise InputError(msg)
     if not text.strip():
         msg = f"{where} is empty: there is not even a row with the names of columns"
@@ -140,7 +147,8 @@ def sniff(sample: bytes, options: CsvOptions, where: str) -> Sniffed:
     return Sniffed(found, name_columns(first, options.header, where, notes), notes)
 
 
-def _guess_encoding(sample: bytes) -> str:
+def guess_encoding(sample: bytes) -> str:
+    """Return the encoding of a file that begins like this."""
     for bom, encoding in BOMS.items():
         if sample.startswith(bom):
             return encoding

@@ -21,8 +21,9 @@ from robustq.exceptions import FileError, InputError
 from robustq.files import explain_os_error
 from robustq.tables.texts import with_decimal_point
 
+from .arff import ArffFile, is_arff
 from .columns import require_columns
-from .sniffing import SAMPLE, CsvOptions, check_names, sniff, squeeze
+from .sniffing import SAMPLE, CsvOptions, check_names, guess_encoding, sniff, squeeze
 from .workbooks import open_sheet
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ STDIN = "-"
 BATCH_ROWS = 1 << 17
 CSV_BLOCK = 1 << 23  # bytes; a row must fit into one
 PARQUET = (".parquet", ".pq", ".parq")
-TEXT = (".csv", ".tsv", ".txt")
+TEXT = (".csv", ".tsv", ".txt", ".arff")
 WORKBOOK = (".xlsx", ".xlsm")
 COMPRESSED = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd", ".lz4": "lz4"}
 PATTERN = "*?["
@@ -94,21 +95,36 @@ class Source:
     def types(self, names: Sequence[str]) -> list[pa.DataType]:
         """Return the types of some columns; of text, all are text."""
         with _explaining(self.name):
-            if not self._is_parquet():
+            schema = self._schema()
+            if schema is None:
                 return [pa.string() for _ in names]  # in workbooks too
-            schema = pq.read_schema(self.path)
             require_columns(names, schema.names, self.name, "which is to be kept")
             return [_plain(schema.field(name).type) for name in names]
 
     def names(self) -> tuple[str, ...]:
         """Return the names of the columns; not of a pipe, which can be read once only."""
         with _explaining(self.name):
-            if self._is_parquet():
-                return tuple(pq.read_schema(self.path).names)
+            schema = self._schema()
+            if schema is not None:
+                return tuple(schema.names)
             if self._is_workbook():
                 return open_sheet(self.path, self.options, self.name).names
             with self._open() as (_, stream):
                 return sniff(_read_head(stream), self.options, self.name).names
+
+    def _schema(self) -> pa.Schema | None:
+        """Return what a file declares of its columns; nothing where it is CSV, or a pipe."""
+        if self._is_parquet():
+            return pq.read_schema(self.path)
+        if not self.is_regular:
+            return None
+        with self._open() as (_, stream):
+            sample = _read_head(stream)
+            if not is_arff(sample):
+                return None
+            file = self._open_arff(sample, stream)
+            # Values are kept, not the dictionaries that a column declares.
+            return pa.schema([(a.name, a.plain_type) for a in file.attributes])
 
     def read(
         self, choose: Callable[[tuple[str, ...]], Sequence[str]] | None = None
@@ -131,7 +147,7 @@ class Source:
             elif self._is_workbook():
                 yield from self._read_workbook(choose)
             else:
-                yield from self._read_csv(choose)
+                yield from self._read_text(choose)
 
     def _is_parquet(self) -> bool:
         if not self.is_regular:
@@ -180,24 +196,37 @@ class Source:
             if not yielded:
                 yield _simplify(file.schema_arrow.empty_table().select(wanted))
 
-    def _read_csv(self, choose: Any) -> Iterator[pa.Table]:
+    def _read_text(self, choose: Any) -> Iterator[pa.Table]:
         with self._open() as (raw, stream):
             sample = _read_head(stream)
-            options, names, self.notes = sniff(sample, self.options, self.name)
-            wanted = self._choose(choose, names)
-            wrong: list[Any] = []
-            try:
-                text: Any = _Utf8(sample, stream, str(options.encoding), self.name)
-                text = _Squeezed(text) if options.delimiter == " " else text
-                batches = _open_csv(text, options, names, wanted, wrong)
-                # Its schema comes first, also where there is no row.
-                yield batches.schema.empty_table()
-                for batch in batches:
-                    self.share = min(1.0, raw.tell() / self.size) if self.size else 0.0
-                    for part in pa.table(batch).to_batches(self.batch_rows):
-                        yield self._mend_decimals(pa.table(part))
-            except pa.ArrowInvalid as error:
-                raise InputError(self._explain(error, wrong)) from error
+            read = self._read_arff if is_arff(sample) else self._read_csv
+            for batch in read(sample, stream, choose):
+                self.share = min(1.0, raw.tell() / self.size) if self.size else 0.0
+                yield batch
+
+    def _open_arff(self, sample: bytes, stream: Any) -> ArffFile:
+        encoding = self.options.encoding or guess_encoding(sample)
+        return ArffFile(_Utf8(sample, stream, encoding, self.name), self.name)
+
+    def _read_arff(self, sample: bytes, stream: Any, choose: Any) -> Iterator[pa.Table]:
+        file = self._open_arff(sample, stream)
+        yield from file.read(self._choose(choose, file.names), self.batch_rows)
+
+    def _read_csv(self, sample: bytes, stream: Any, choose: Any) -> Iterator[pa.Table]:
+        options, names, self.notes = sniff(sample, self.options, self.name)
+        wanted = self._choose(choose, names)
+        wrong: list[Any] = []
+        try:
+            text: Any = _Utf8(sample, stream, str(options.encoding), self.name)
+            text = _Squeezed(text) if options.delimiter == " " else text
+            batches = _open_csv(text, options, names, wanted, wrong)
+            # Its schema comes first, also where there is no row.
+            yield batches.schema.empty_table()
+            for batch in batches:
+                for part in pa.table(batch).to_batches(self.batch_rows):
+                    yield self._mend_decimals(pa.table(part))
+        except pa.ArrowInvalid as error:
+            raise InputError(self._explain(error, wrong)) from error
 
     @contextmanager
     def _open(self) -> Iterator[tuple[IO[bytes], Any]]:
@@ -381,7 +410,7 @@ def _expand(path: str) -> list[str]:
         return [path]
     if Path(path).is_dir():
         files = [file for file in sorted(Path(path).rglob("*")) if _is_data(file, Path(path))]
-        what = "has no CSV, Parquet or Excel files"
+        what = "has no CSV, ARFF, Parquet or Excel files"
     elif any(character in path for character in PATTERN):
         matches = sorted(glob.glob(path, recursive=True))  # noqa: PTH207 (absolute ones too)
         files = [Path(file) for file in matches if Path(file).is_file()]

@@ -130,15 +130,25 @@ def choose_smoothing(
     codes: Codes,
     labels: Indices,
     weights: Floats,
-    total: Counts,
-    class_prior: Floats | None,
+    total: Any,
     rng: np.random.Generator,
-    log_joint: Callable[[Codes, Floats, Floats], Floats],
+    count: Callable[[Codes, Indices, Floats], Any],
+    log_joint: Callable[[Any, float, Codes], Floats],
 ) -> float:
     """Return the smoothing of `SMOOTHING_GRID` with the best cross-validated accuracy.
 
     The log-likelihood of the labels breaks ties, and then the smaller smoothing. The folds are
     stratified by class; what a fold leaves over to train on is the total minus its counts.
+
+    Parameters
+    ----------
+    codes, labels, weights : of the rows
+    total : counts of any kind that can be subtracted
+    rng : numpy.random.Generator
+    count : callable
+        Returns the counts of some rows, given as codes, labels and weights.
+    log_joint : callable
+        Takes counts, a smoothing and codes; returns log p(c, f).
     """
     folds = _deal(codes, labels, weights, rng)
     scores = np.zeros((len(SMOOTHING_GRID), 2))
@@ -147,10 +157,9 @@ def choose_smoothing(
         if not len(held_out):
             continue
         rows, truth, weight = codes[held_out], labels[held_out], folds[held_out, fold]
-        part = Counts.of(rows, truth, weight, total.layout.sizes, total.layout.classes)
-        rest = total - part
+        rest = total - count(rows, truth, weight)
         for index, smoothing in enumerate(SMOOTHING_GRID):
-            joint = log_joint(rows, *rest.estimate(smoothing, class_prior))
+            joint = log_joint(rest, smoothing, rows)
             scores[index] += _score(joint, truth, weight)
     best = max(range(len(SMOOTHING_GRID)), key=lambda index: (*scores[index], -index))
     return SMOOTHING_GRID[best]

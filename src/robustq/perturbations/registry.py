@@ -124,6 +124,7 @@ def _require_free(ball: type[Perturbation]) -> None:
 
 
 def _explain(name: str) -> str:
-    nearest = difflib.get_close_matches(name.lower(), _BALLS, n=1, cutoff=0.5)
+    longer = [f"{ball}{ending}" for ball in _BALLS for ending in _ENDINGS] if "_" in name else []
+    nearest = difflib.get_close_matches(name.lower(), [*_BALLS, *longer], n=1, cutoff=0.5)
     hint = f"; did you mean {nearest[0]!r}?" if nearest else ""
     return f"unknown perturbation {name!r}: the known ones are {', '.join(_BALLS)}{hint}"

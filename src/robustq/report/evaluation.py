@@ -7,6 +7,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from robustq import __version__
+from robustq.credal.curves import read_curve
 from robustq.experiments.figures import render
 from robustq.files import write_atomically
 from robustq.rejection import AverageCurve
@@ -84,5 +85,8 @@ def _draw(found: Mapping[str, Any]) -> dict[str, str]:
     first, second = spread.subplots(1, 2)
     name = f"robustness ({found['ball']})"
     plot_robustness(**found["points"], name=name, axes=(first, second))
-    pictures = {"curves": figure, "robustness": spread}
+    sets = Figure(figsize=(8.5, 4.2), layout="constrained")
+    title = "Sets of classes: how many hold one class only, and what they are worth"
+    read_curve(found["ball"], found["credal"]).plot(sets.subplots(), title)
+    pictures = {"curves": figure, "robustness": spread, "sets": sets}
     return {name: as_image(render(picture, "svg")) for name, picture in pictures.items()}

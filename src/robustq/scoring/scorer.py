@@ -10,7 +10,8 @@ import numpy as np
 import pyarrow as pa
 
 from robustq.core.quantified import Quantified
-from robustq.exceptions import InputError
+from robustq.credal.sets import predict_sets, write_sets
+from robustq.exceptions import DomainError, InputError
 from robustq.io import adapt_table, list_needed, require_columns
 
 if TYPE_CHECKING:
@@ -38,6 +39,8 @@ class Scorer:
         The columns of the rows that go into the results; None keeps all.
     gate : Gate, optional
         On the robustness in one of the neighbourhoods.
+    delta : float, optional
+        A size, to add the set of classes that no other beats for certain in each neighbourhood.
     kept_types : dict of str to DataType
         What types kept columns get in the results; their own by default.
     explain : bool
@@ -49,7 +52,7 @@ class Scorer:
 
     Raises
     ------
-    UnsupportedError, UnknownNameError
+    UnsupportedError, UnknownNameError, DomainError
         If the model cannot be perturbed so; the message says why.
     """
 
@@ -58,6 +61,7 @@ class Scorer:
     keep: Sequence[str] | None = ()
     gate: Gate | None = None
     kept_types: Mapping[str, pa.DataType] = field(default_factory=dict)
+    delta: float | None = None
     explain: bool = False
     unknown: Counter[str] = field(default_factory=Counter)
     accepted: int = 0
@@ -66,6 +70,13 @@ class Scorer:
         # What the model cannot answer is refused before anything is read.
         for neighbourhood in self.neighbourhoods:
             neighbourhood.bind(self.model.model_, self.model.encoding_.names)
+            domain = neighbourhood.domain
+            if self.delta is not None and self.delta not in domain:
+                msg = (
+                    f"a size of {neighbourhood.name} lies in {domain}, got {self.delta:g}: "
+                    "give another --delta, or choose the perturbation"
+                )
+                raise DomainError(msg)
 
     def choose(self, names: tuple[str, ...], where: str) -> list[str]:
         """Return the columns to read, of those that a file has.
@@ -91,6 +102,7 @@ class Scorer:
         names = ["prediction", "probability", "runner_up"]
         for neighbourhood in self.neighbourhoods:
             names += [f"robustness_{neighbourhood.name}", f"tipping_class_{neighbourhood.name}"]
+            names += [] if self.delta is None else [f"classes_{neighbourhood.name}"]
         names += [HANGS_ON] if self.explain else []
         return [*names, *(["accepted"] if self.gate else [])]
 
@@ -108,21 +120,16 @@ class Scorer:
         columns = {
             name: table[name].cast(self.kept_types.get(name, table[name].type)) for name in kept
         }
-        found, hanging, unknown = self._quantify(table)
-        return pa.table({**columns, **self._describe(found, hanging)}), unknown
-
-    def _quantify(self, table: pa.Table) -> tuple[Quantified, Indices, dict[str, int]]:
-        hanging = np.zeros(0, dtype=np.int64)
+        unknown: dict[str, int]
         if not table.num_rows:
-            return Quantified.empty(len(self.neighbourhoods), 0), hanging, {}
-        strict = self.model.handle_unknown == "error"
-        rows = adapt_table(table, self.model.encoding_, strict=strict)
-        if self.explain:
-            hanging = self.model.find_hanging(rows, self.neighbourhoods[0])
-        found, unknown = self.model.count_and_quantify(rows, self.neighbourhoods)
-        return found, hanging, unknown
+            found, unknown, rows = Quantified.empty(len(self.neighbourhoods), 0), {}, table
+        else:
+            strict = self.model.handle_unknown == "error"
+            rows = adapt_table(table, self.model.encoding_, strict=strict)
+            found, unknown = self.model.count_and_quantify(rows, self.neighbourhoods)
+        return pa.table({**columns, **self._describe(found, rows)}), unknown
 
-    def _describe(self, found: Quantified, hanging: Indices) -> dict[str, Any]:
+    def _describe(self, found: Quantified, rows: pa.Table) -> dict[str, Any]:
         columns: dict[str, Any] = {
             "prediction": self._labels(found.prediction),
             "probability": found.probability,
@@ -131,11 +138,24 @@ class Scorer:
         for index, neighbourhood in enumerate(self.neighbourhoods):
             columns[f"robustness_{neighbourhood.name}"] = found.robustness[index]
             columns[f"tipping_class_{neighbourhood.name}"] = self._labels(found.tipping[index])
+            if self.delta is not None:
+                sets = predict_sets(
+                    *(self.model, rows, neighbourhood, self.delta),
+                    *(found.prediction, found.robustness[index]),
+                )
+                words = write_sets(sets, self.model.classes_)
+                columns[f"classes_{neighbourhood.name}"] = pa.array(words.tolist(), pa.string())
         if self.explain:
-            columns[HANGS_ON] = _as_dictionary(hanging, list(self.model.encoding_.names))
+            columns[HANGS_ON] = self._describe_hanging(rows)
         if self.gate is not None:
             columns["accepted"] = self.gate.accepts(columns[f"robustness_{self.gate.robustness}"])
         return columns
+
+    def _describe_hanging(self, rows: pa.Table) -> pa.DictionaryArray:
+        found = np.zeros(0, dtype=np.int64)
+        if rows.num_rows:
+            found = self.model.find_hanging(rows, self.neighbourhoods[0])
+        return _as_dictionary(found, list(self.model.encoding_.names))
 
     def _labels(self, positions: Indices) -> pa.DictionaryArray:
         return _as_dictionary(positions, self.model.classes_.tolist())

@@ -13,13 +13,14 @@ from robustq.exceptions import InputError
 from robustq.tables import Encoding, Numeric
 
 from .cells import Cell, cut, pack_split, read_split, walk, whole_cell
+from .local_models import PARTS
 from .model import CHILD, FEATURE, HIGHEST, LEAF, NARROW, NORMAL, Forest, split_kinds
 from .planting import Features, Tree, assemble, measure_heights
 
 if TYPE_CHECKING:
     from robustq.arrays import Bools, Codes, Floats
 
-__all__ = ["read_forest", "write_forest"]
+__all__ = ["read_forest", "read_normal", "write_circuit", "write_forest"]
 
 
 def write_forest(forest: Forest) -> dict[str, Any]:
@@ -71,6 +72,47 @@ def _write_leaf(forest: Forest, leaf: int, cell: Cell) -> dict[str, Any]:
                 ]
             )
     return {"class_probs": forest.class_probs[leaf].tolist(), "feature_probs": probs}
+
+
+def write_circuit(forest: Forest) -> dict[str, Any]:
+    """Return the same as a circuit: a sum of trees, of sums, of products of leaves."""
+    nodes: list[dict[str, Any]] = []
+
+    def add(node: dict[str, Any]) -> int:
+        nodes.append(node)
+        return len(nodes) - 1
+
+    def add_leaf(node: dict[str, Any]) -> int:
+        rows = node["rows"]
+        leaves = [add({"class_probs": node["class_probs"], "part": "leaf_classes", "rows": rows})]
+        for feature, probs in enumerate(node["feature_probs"]):
+            held = probs if isinstance(probs, dict) else {"part": "leaf_features", "rows": rows}
+            lives = node["cell"][feature]
+            where = {} if isinstance(probs, dict) else {"probs": probs, "values": lives}
+            leaves.append(add({"feature": feature, **held, **where}))
+        return add({"product": leaves})
+
+    def add_tree(tree: int) -> int:
+        written = _write_nodes(forest, tree)
+        cells = {node - int(forest.roots[tree]): cell for node, cell in walk(forest, tree)}
+        places: dict[int, int] = {}
+        # Children stand after their parents.
+        for index in range(len(written) - 1, -1, -1):
+            node = written[index]
+            if "feature" not in node:
+                cell = [np.flatnonzero(allowed).tolist() for allowed in cells[index]]
+                places[index] = add_leaf({**node, "cell": cell})
+                continue
+            below = [places[node["left"]], places[node["right"]]]
+            told = {"feature": node["feature"], "part": "weights", "rows": node["rows"]}
+            places[index] = add({"sum": below, "weights": node["weights"], **told})
+        return places[0]
+
+    trees = [add_tree(tree) for tree in range(forest.trees)]
+    weights = [1.0 / forest.trees] * forest.trees
+    root = add({"sum": trees, "weights": weights, "part": "root", "rows": None})
+    parts = {"parts": list(PARTS), "default_parts": list(forest.default_parts)}
+    return {**parts, "root": root, "nodes": nodes}
 
 
 def _bound(end: float) -> float | None:
@@ -219,7 +261,7 @@ class _Reader:
         for feature, (probs, allowed) in enumerate(zip(given, cell, strict=True)):
             place = f"{where}.feature_probs[{feature}]"
             if isinstance(allowed, tuple):
-                leaf.normals.append(_read_normal(probs, allowed, place))
+                leaf.normals.append(read_normal(probs, allowed, place))
             else:
                 narrow = self.kinds[feature] == NARROW
                 leaf.cells.append(_read_cell(probs, allowed, place, narrow=bool(narrow)))
@@ -261,7 +303,8 @@ def _read_cell(given: Any, allowed: Bools, where: str, *, narrow: bool) -> _Cell
     )
 
 
-def _read_normal(given: Any, cell: tuple[float, float], where: str) -> list[float]:
+def read_normal(given: Any, cell: tuple[float, float], where: str) -> list[float]:
+    """Return mean, sd, low and high of a density within a cell, and room for its height."""
     if not isinstance(given, dict):
         msg = f"{where} must be a dictionary with mean, sd, low and high"
         raise InputError(msg)

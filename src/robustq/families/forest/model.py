@@ -412,6 +412,12 @@ class Forest:
         """Return the numbers at which a feature is split."""
         return self.arrays.thresholds[self.nodes[:, FEATURE] == feature, 1]
 
+    def to_circuit(self) -> dict[str, Any]:
+        """Return the same as the nodes of a circuit."""
+        from .document import write_circuit  # noqa: PLC0415 (it makes forests)
+
+        return write_circuit(self)
+
     # One leaf, one value: what kernels do for many at once.
 
     def probability(self, leaf: int, feature: int, code: int) -> float:

@@ -1,0 +1,1 @@
+"""Circuits: any tree of sums, products and leaves over the class and the features."""
