@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from .engine import Reading
 
 __all__ = [
+    "BRANCH",
     "CLASS",
     "FEATURE",
     "NONE",
@@ -44,7 +45,7 @@ __all__ = [
 VALUE, FEATURE, CLASS, PRODUCT, SUM, SAME = range(6)
 SIDE = -2
 NONE = -1
-TREE = -2
+TREE, BRANCH = -2, -3
 MOST_NODES = 1 << 19
 
 
@@ -136,15 +137,17 @@ class About(NamedTuple):
     Attributes
     ----------
     variable : int
-        The feature whose values are its outcomes; `NONE` where they are classes, `TREE` trees.
+        The feature whose values are its outcomes; `NONE` where they are classes, `TREE` trees or
+        networks, `BRANCH` where nobody knows what tells them apart.
     outcomes : tuple of conditions, optional
-        What each outcome is; by default the values of the feature in the order of their codes.
+        What each outcome is; by default the values of the feature in the order of their codes, or
+        the classes in theirs. Of networks, the feature that leads each.
     label : int
         The class it is given; `NONE` if there is none.
     given : tuple of pairs (feature, condition)
         What else it is given.
-    tree : int
-        Which tree it is in; `NONE` if there are none.
+    tree, node : int
+        Which tree, and which node of a document, it is in; `NONE` if there are none.
     path : tuple, optional
         Where its probabilities stand in the document of the model; None where a document has no
         place for them: then no model of the same kind has others.
@@ -159,6 +162,7 @@ class About(NamedTuple):
     tree: int = NONE
     path: tuple[str | int, ...] | None = None
     codes: tuple[int, ...] | None = None
+    node: int = NONE
 
 
 class Locals(Protocol):

@@ -33,7 +33,7 @@ __all__ = ["Move", "find_moves"]
 
 # What has no rows goes to the end of its ball at once, and nothing else moves by as little.
 AT_ONCE = 1e-140
-ROUNDING, EMPTY = 1e-15, 1e-14
+ROUNDING, EMPTY, GONE = 1e-15, 1e-14, 1e-7
 
 
 class Move(NamedTuple):
@@ -96,10 +96,17 @@ def find_moves(
         descent = Descent(evidence, model.locals, perturbed, payoff)
         for row, move in descent.walk(delta[block]):
             found[block.start + row].append(move)
-    for moves in found:
-        # In some balls all move as far: then what matters most comes first.
-        moves.sort(key=lambda move: (-round(move.distance, 12), -move.ratio))
-    return found
+    return [_arrange(moves) for moves in found]
+
+
+def _arrange(moves: list[Move]) -> list[Move]:
+    """Return each local mass function once, the largest move first.
+
+    One may stand in several places; there it is moved the same way.
+    """
+    once = {move.local: move for move in reversed(moves)}.values()
+    # In some balls all move as far: then what matters most comes first.
+    return sorted(once, key=lambda move: (-round(move.distance, 12), -move.ratio))
 
 
 @dataclass(frozen=True)
@@ -113,6 +120,7 @@ class Descent(Gamble):
             delta = np.where(unmoved, AT_ONCE, delta)
         lower, upper, speaks = self._evaluate(delta)
         wanted, size = self._find_wanted(lower, speaks), self._local_sizes(delta[self._row])
+        wanted[self._find_idle(lower, speaks)] = 0
         op = self.evidence.op
         moving = (wanted != 0) & (delta[self._row] > 0.0)
         leaves = np.flatnonzero(moving & self._free & (op == FEATURE))
@@ -141,6 +149,25 @@ class Descent(Gamble):
             from_above = wanted[above[inner]]
             wanted[inner] = np.where(beside[inner], np.abs(from_above), from_above) * worth[inner]
         return wanted
+
+    def _find_idle(self, lower: Sized, speaks: Bools) -> Bools:
+        """Return what the class's part, which is 0 but for rounding, is multiplied with."""
+        parent, op = self._family[0], self.evidence.op
+        first = self.evaluate(np.zeros(len(self.payoff)))
+        shift = np.clip(lower.exponent - first.exponent, -1000, 1000)
+        gone = np.abs(np.ldexp(lower.mantissa, shift)) <= GONE * np.abs(first.mantissa)
+        own = np.flatnonzero(speaks & (parent >= 0))
+        # But a product may be 0 for the sake of the others.
+        gone[own] &= (lower.mantissa[parent[own]] != 0.0) | (lower.mantissa[own] == 0.0)
+        over, idle = np.zeros((2, len(op)), dtype=bool)
+        over[parent[own]] = gone[own]
+        single = np.ones(len(op), dtype=bool)  # nothing but products stand above
+        for nodes in reversed(self._levels):
+            inner = nodes[parent[nodes] >= 0]
+            up = parent[inner]
+            single[inner] = single[up] & (op[up] == PRODUCT)
+            idle[inner] = idle[up] | (single[inner] & over[up] & ~speaks[inner])
+        return idle
 
     def _move_features(
         self, nodes: Indices, wanted: Indices, size: Floats

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from robustq.core.evidence import NONE, TREE, About
+from robustq.core.evidence import BRANCH, NONE, TREE, About
 from robustq.tables import Binned, Encoding
 from robustq.tables.display import shorten
 from robustq.texts import make_visible
@@ -96,11 +96,16 @@ class Words:
 
     def outcome(self, about: About, position: int) -> str:
         """Return in words an outcome of a local mass function."""
-        if about.variable == TREE:
+        if about.variable == BRANCH:
+            return f"branch {position + 1}"
+        if about.variable == TREE and about.outcomes is None:
             return f"tree {position + 1}"
-        if about.variable == NONE:
-            return f"{clean(self.target)} = {clean(self.classes[position])}"
         told = (position,) if about.outcomes is None else about.outcomes[position]
+        if about.variable == TREE:
+            led = f"network of {self.name(int(told[0]))}" if told else ""
+            return led or f"network {position + 1}"
+        if about.variable == NONE:
+            return f"{clean(self.target)} = {clean(self.classes[int(told[0])])}"
         return self.say(about.variable, told)
 
     def given(self, about: About) -> str:
@@ -115,6 +120,8 @@ class Words:
             told.append(f"where {' and '.join(conditions)}")
         if about.tree != NONE:
             told.append(f"in tree {about.tree + 1}")
+        if about.node != NONE:
+            told.append(f"in node {about.node}")
         return " ".join(told)
 
     def about(self, locals_: Locals, move: Move) -> About:

@@ -81,7 +81,6 @@ def replace_locals(classifier: GenerativeClassifier, moves: Sequence[Move], name
         msg = f"{type(classifier).__name__} does not tell how to replace its local mass functions"
         raise UnsupportedError(msg)
     document = kind.write(model)
-    done: dict[tuple[str | int, ...], Any] = {}
     for move in moves:
         about = tell(move.local)
         if about.path is None:
@@ -92,10 +91,6 @@ def replace_locals(classifier: GenerativeClassifier, moves: Sequence[Move], name
                 f"trees of a forest, for one, count equally): take parts={others!r}"
             )
             raise UnsupportedError(msg)
-        if about.path in done and not np.array_equal(done[about.path], move.after):
-            msg = f"{name}: a local mass function would have to be two different ones at once"
-            raise UnsupportedError(msg)
-        done[about.path] = move.after
         _write(document, about.path, about.codes, move.after)
     return kind.read(document, classifier.encoding_, len(classifier.classes_))
 
