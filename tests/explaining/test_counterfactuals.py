@@ -7,7 +7,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from robustq import GenerativeForestClassifier, InputError, NaiveBayesClassifier
+from robustq import (
+    BayesianNetworkClassifier,
+    GenerativeForestClassifier,
+    InputError,
+    NaiveBayesClassifier,
+)
 from robustq.explaining import counterfactuals
 
 RNG = np.random.default_rng(3)
@@ -17,7 +22,10 @@ Y = np.where(((X.a == "p") & (X.c > 1)) ^ (RNG.random(200) < 0.2), "yes", "no")
 MODELS = {
     "naive Bayes": NaiveBayesClassifier(1.0).fit(X, Y),
     "forest": GenerativeForestClassifier(7, random_state=0).fit(X, Y),
+    **{name: BayesianNetworkClassifier(name).fit(X, Y) for name in ("tan", "fan", "kdb", "aode")},
+    "own edges": BayesianNetworkClassifier([("a", "class"), ("class", "b"), ("a", "c")]).fit(X, Y),
 }
+MODELS["circuit"] = MODELS["tan"].to_circuit()
 every_model = pytest.mark.parametrize("name", MODELS)
 
 
@@ -93,9 +101,10 @@ def test_what_makes_no_sense_is_refused(given, message):
 
 @every_model
 def test_missing_cells_can_be_filled(name):
-    row = X.iloc[[30]].assign(a=None)
+    row = X.iloc[[30]].assign(b=None)
+    (before,) = MODELS[name].predict(row)
     for one in MODELS[name].counterfactuals(row, limit=5):
-        assert MODELS[name].predict(row.assign(**one.changes))[0] == one.prediction
+        assert MODELS[name].predict(row.assign(**one.changes))[0] == one.prediction != before
 
 
 def test_more_than_two_cells_are_searched_and_the_result_says_so():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -11,10 +12,11 @@ import numpy as np
 import pyarrow as pa
 
 from robustq.core import engine
-from robustq.core.neighbourhoods import Perturbed, read
+from robustq.core.coupled import Coupled
+from robustq.core.neighbourhoods import Perturbed
 from robustq.core.quantified import Quantified
 from robustq.core.witness import Move, find_moves
-from robustq.exceptions import UnknownNameError, UnsupportedError
+from robustq.exceptions import UnsupportedError
 from robustq.tables import MISSING, Rows
 from robustq.tables.columns import is_missing
 
@@ -30,10 +32,10 @@ if TYPE_CHECKING:
 
     from .words import Words
 
-__all__ = ["Findings", "find_hanging", "find_records", "forget"]
+__all__ = ["Findings", "find_hanging", "forget"]
 
 MOVED_AT_ONCE = 256  # rows whose witnesses are found together
-WHOLE = "one mass function is perturbed as a whole: no model of the same kind is the nearest one"
+WHOLE = "local models are not perturbed each on its own here: no model of the same kind is nearest"
 
 
 @dataclass(eq=False)
@@ -54,7 +56,8 @@ class Findings:
         Robustness and prediction with a cell missing.
     possible : ndarray of bool, of shape (features, rows)
         Where the model can do without the cell.
-    records : ndarray of shape (rows,), or None
+    records : ndarray of shape (rows,)
+        How many training records flip predictions, where the model can tell.
     """
 
     model: Model
@@ -68,7 +71,7 @@ class Findings:
     without: Floats
     without_prediction: Indices
     possible: Bools
-    records: Floats | None
+    records: Floats
     _moves: dict[int, tuple[list[list[Move]], str]] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -78,7 +81,6 @@ class Findings:
     ) -> Findings:
         """Return room for the rows of a table."""
         rows, shape = table.rows, (table.width, table.rows)
-        counts = find_records(model, words.encoding.names) is not None
         return cls(
             model=model,
             words=words,
@@ -91,13 +93,21 @@ class Findings:
             without=np.empty(shape),
             without_prediction=np.empty(shape, dtype=np.int64),
             possible=np.ones(shape, dtype=bool),
-            records=np.empty(rows) if counts else None,
+            records=np.empty(rows),
         )
 
     @cached_property
     def bound(self) -> Bound:
         """What the neighbourhood means for the model."""
         return self.neighbourhood.bind(self.model, self.words.encoding.names)
+
+    @cached_property
+    def coupled(self) -> Coupled | None:
+        """What counts training records, where the model has any that it can count."""
+        try:
+            return Coupled.of(self.model)
+        except UnsupportedError:
+            return None
 
     @property
     def prediction(self) -> Indices:
@@ -128,10 +138,8 @@ class Findings:
             self.without[feature, block] = found.robustness[0]
             self.without_prediction[feature, block] = found.prediction
             self.possible[feature, block] = possible
-        if self.records is not None:
-            records = find_records(self.model, self.names)
-            assert records is not None  # noqa: S101 (there is room for them)
-            self.records[block] = engine.quantify(self.model, rows, [records]).robustness[0]
+        if self.coupled is not None:
+            self.records[block] = engine.quantify(self.model, rows, [self.coupled]).robustness[0]
 
     @cached_property
     def hangs_on(self) -> Indices:
@@ -151,18 +159,30 @@ class Findings:
             robustness=float(base.robustness[0, row]),
             perturbation=self.name,
             features=tuple(self._explain(row, i) for i in range(len(self.names))),
-            records=None if self.records is None else float(self.records[row]),
+            records=self._count_records(row),
             _findings=self,
             _row=row,
         )
+
+    def _count_records(self, row: int) -> float | None:
+        if self.coupled is None:
+            return None
+        best = int(self.base.prediction[row])
+        return self.coupled.count_whole(self.rows.codes[row], best, float(self.records[row]))
 
     def _explain(self, row: int, feature: int) -> Feature:
         without = None
         if self.possible[feature, row]:
             label = self.words.classes[self.without_prediction[feature, row]]
             without = Without(label, float(self.without[feature, row]))
-        support, alone = float(self.support[feature, row]), float(self.alone[feature, row])
-        return Feature(self.names[feature], self.value(row, feature), support, alone, without)
+        alone = float(self.alone[feature, row])
+        return Feature(
+            name=self.names[feature],
+            value=self.value(row, feature),
+            support=float(self.support[feature, row]),
+            alone=None if math.isnan(alone) else alone,
+            without=without,
+        )
 
     def value(self, row: int, feature: int) -> Any:
         """Return a value as it stands in the table; None where it is missing."""
@@ -204,11 +224,14 @@ class Findings:
 
 
 def find_alone(model: Model, rows: Rows, neighbourhood: Neighbourhood) -> Floats:
-    """Return at which size each feature's local models flip predictions, (features, rows)."""
+    """Return at which size each feature's local models flip predictions, (features, rows).
+
+    NaN where a structure gives no exact answer.
+    """
     features = range(rows.codes.shape[1])
     own = [Perturbed(neighbourhood.ball, (), (i,), neighbourhood.sizes) for i in features]
     found, possible = quantify_possible(model, rows, own)
-    return np.where(possible, found.robustness, np.inf)
+    return np.where(possible, found.robustness, np.nan)
 
 
 def find_support(model: Model, rows: Rows, base: Quantified, numeric: tuple[int, ...]) -> Floats:
@@ -244,17 +267,12 @@ def find_weakest(alone: Floats, support: Floats) -> Indices:
     ----------
     alone, support : ndarray of shape (features, rows)
     """
-    least = alone.min(axis=0)
+    alone = np.where(np.isnan(alone), np.inf, alone)
+    least = alone.min(axis=0, initial=np.inf)
+    if not len(alone):
+        return np.full(len(least), -1)
     first = np.where(alone == least, np.abs(support), -1.0).argmax(axis=0)
     return np.where(np.isinf(least), -1, first)
-
-
-def find_records(model: Model, names: tuple[str, ...]) -> Bound | None:
-    """Return the neighbourhood that counts training records, where a model has one."""
-    try:
-        return read("idm").bind(model, names)
-    except (UnknownNameError, UnsupportedError):
-        return None
 
 
 def forget(rows: Rows, feature: int, numeric: tuple[int, ...]) -> Rows:
@@ -275,14 +293,35 @@ def quantify_possible(
     try:
         return engine.quantify(model, rows, bounds), possible
     except UnsupportedError:
-        if len(rows) <= 1:
+        if len(rows) <= 1 or _are_refused(model, rows, bounds):
             return _nothing(len(bounds), len(rows)), ~possible
-    found = Quantified.empty(len(bounds), len(rows))
-    half = len(rows) // 2
-    for part in (slice(0, half), slice(half, len(rows))):
+    found = _nothing(len(bounds), len(rows))
+    for part in _part(rows):
         own, possible[part] = quantify_possible(model, rows[part], bounds)
         found.put(part, own)
     return found, possible
+
+
+def _are_refused(model: Model, rows: Rows, bounds: Sequence[Bound]) -> bool:
+    """Tell whether rows that lack the same cells are refused for that."""
+    gaps = rows.codes < 0
+    check = model.read(rows[:1]).check if np.all(gaps == gaps[0]) else None
+    try:
+        for bound in bounds:
+            if check is not None and isinstance(bound, Perturbed):
+                check(bound)
+    except UnsupportedError:
+        return True
+    return False
+
+
+def _part(rows: Rows) -> list[Indices]:
+    """Return rows apart that lack different cells, or else two halves."""
+    _, which = np.unique(rows.codes < 0, axis=0, return_inverse=True)
+    which = which.reshape(-1)
+    if which.max() == 0:
+        return np.array_split(np.arange(len(rows)), 2)
+    return [np.flatnonzero(which == pattern) for pattern in range(which.max() + 1)]
 
 
 def _nothing(balls: int, rows: int) -> Quantified:

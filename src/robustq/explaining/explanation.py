@@ -50,9 +50,10 @@ class Feature(NamedTuple):
     support : float
         By how much it raises the log-odds of the prediction against the tipping class: with the
         cell present, minus with it summed out. Negative if it speaks for the other one.
-    alone : float
+    alone : float or None
         The size at which its own local models, and no others, flip the prediction; infinite
-        if they never do. The prediction hangs on the feature where that is smallest.
+        if they never do. The prediction hangs on the feature where that is smallest. None where
+        the structure of the model gives no exact answer.
     without : Without or None
         Prediction and robustness with the cell missing; None where the structure of the model
         cannot do without it.
@@ -61,7 +62,7 @@ class Feature(NamedTuple):
     name: str
     value: Any
     support: float
-    alone: float
+    alone: float | None
     without: Without | None
 
 
@@ -139,7 +140,8 @@ class Explanation:
     features : tuple of Feature
         In the order of the table.
     records : float or None
-        How many training records, added to the data, can flip it; None where nobody knows.
+        How many training records, added to the data, can flip it (a whole number, or infinite);
+        None where nobody knows.
     """
 
     prediction: Any
@@ -234,14 +236,12 @@ class Explanation:
         """What else is to be said, in sentences."""
         told = []
         if self.hangs_on is not None:
-            alone = min(feature.alone for feature in self.features)
+            alone = min(f.alone for f in self.features if f.alone is not None)
             told.append(
                 f"It hangs on {clean(self.hangs_on)}: alone it flips at {say_number(alone)}."
             )
         if self.records is not None and math.isfinite(self.records):
-            count = max(1, math.ceil(self.records - 1e-9))
-            more = "one more training record" if count == 1 else f"{count:,} more training records"
-            told.append(f"{more[0].upper()}{more[1:]} could flip it.")
+            told.append(f"{_say_records(int(self.records))} could flip it.")
         return told
 
     def cells(self) -> dict[str, list[str]]:
@@ -258,7 +258,7 @@ class Explanation:
             "feature": [clean(f.name) for f in self.features],
             "value": [clean(show_value(f.value)) for f in self.features],
             "support": [f"{f.support:+.2f}" for f in self.features],
-            "alone": [say_number(f.alone) for f in self.features],
+            "alone": ["–" if f.alone is None else say_number(f.alone) for f in self.features],
             "without it": lost,
             "robustness": left,
         }
@@ -285,6 +285,12 @@ class Explanation:
             }
             page += as_html("", table, f"… {more:,} more" if more else "")
         return page
+
+
+def _say_records(count: int) -> str:
+    words = ("One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight", "Nine", "Ten")
+    number = words[count - 1] if count <= len(words) else f"{count:,}"
+    return f"{number} more training record{'' if count == 1 else 's'}"
 
 
 def _describe_feature(feature: Feature) -> dict[str, Any]:

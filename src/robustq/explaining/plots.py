@@ -39,7 +39,8 @@ def plot_explanation(explanation: Explanation, ax: Any = None) -> Any:
     axes.set_xlim(-end, end)
     for place, feature in enumerate(shown):
         weakest = feature.name == explanation.hangs_on
-        told = say_number(feature.alone) if np.isfinite(feature.alone) else "never"
+        told = "–" if feature.alone is None else say_number(feature.alone)
+        told = "never" if told == "inf" else told
         axes.annotate(
             f"{told}{' ◀ hangs on it' if weakest else ''}",
             (1.01, place),

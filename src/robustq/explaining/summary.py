@@ -59,7 +59,8 @@ class Summary:
         support = np.abs(findings.support[:, rows])
         finite = np.isfinite(support)
         other = findings.without_prediction[:, rows] != findings.prediction[rows]
-        alone = np.sort(findings.alone[:, rows], axis=1)[:, max(len(rows) - 1, 0) // 2]
+        sizes = np.nan_to_num(findings.alone[:, rows], nan=np.inf, posinf=np.inf)
+        alone = np.sort(sizes, axis=1)[:, max(len(rows) - 1, 0) // 2]
         means = np.where(finite, support, 0.0).sum(axis=1) / np.maximum(finite.sum(axis=1), 1)
         order = np.lexsort((alone, -hanging))
         return cls(

@@ -23,6 +23,10 @@ __all__ = ["Meanings"]
 Reach: TypeAlias = "dict[int, frozenset[int] | tuple[float, float]]"
 
 
+# The class that a node is given, and the values of features.
+Context: TypeAlias = "tuple[int, dict[int, Condition]]"
+
+
 class Meanings:
     """Tells what the nodes of a circuit are about, one by one.
 
@@ -38,12 +42,13 @@ class Meanings:
             for child in circuit.children_of(node):
                 self._parents[child].append(node)
         self._known: dict[int, Reach] = {}
+        self._contexts: dict[int, Context] = {}
 
     def tell(self, node: int) -> About:
         """Return what the mass function of a node is about, and where it stands."""
         circuit, kind = self._circuit, self._circuit.kind[node]
         label, given = self._find_context(node)
-        about = About(NONE, label=label, given=given, node=node)
+        about = About(NONE, label=label, given=tuple(sorted(given.items())), node=node)
         if kind == CLASS:
             return about._replace(path=("nodes", node, "class_probs"))
         if kind == SUM:
@@ -59,26 +64,30 @@ class Meanings:
             codes=codes,
         )
 
-    def _find_context(self, node: int) -> tuple[int, tuple[tuple[int, Condition], ...]]:
-        """Return the class and the values that a node is given, as far as these are told."""
-        given: dict[int, Condition] = {}
-        single = True
-        while self._parents[node]:
-            single &= len(self._parents[node]) == 1
-            child, node = node, self._parents[node][0]
-            if self._circuit.kind[node] == PRODUCT:
-                if (label := self._find_label(node)) != NONE:
-                    return label, tuple(sorted(given.items()))
-                continue
-            variable, outcomes = self._find_split(node)
-            if outcomes is None or not single:
-                continue
-            outcome = outcomes[self._circuit.children_of(node).index(child)]
-            if variable == NONE:
-                return int(outcome[0]), tuple(sorted(given.items()))
-            # What is nearest is narrowest.
-            given.setdefault(variable, outcome)
-        return NONE, tuple(sorted(given.items()))
+    def _find_context(self, node: int) -> Context:
+        """Return the class and the values that a node is given, whichever way it is reached."""
+        if node not in self._contexts:
+            ways = [self._descend(parent, node) for parent in self._parents[node]]
+            label, given = ways[0] if ways else (NONE, {})
+            for other, conditions in ways[1:]:
+                label = label if label == other else NONE
+                given = dict(given.items() & conditions.items())
+            self._contexts[node] = label, given
+        return self._contexts[node]
+
+    def _descend(self, parent: int, child: int) -> Context:
+        """Return what a child is given, by way of one of its parents."""
+        label, given = self._find_context(parent)
+        if self._circuit.kind[parent] == PRODUCT:
+            own = self._find_label(parent)
+            return (label if own == NONE else own), given
+        variable, outcomes = self._find_split(parent)
+        if outcomes is None:
+            return label, given
+        outcome = outcomes[self._circuit.children_of(parent).index(child)]
+        if variable == NONE:
+            return int(outcome[0]), given
+        return label, {**given, variable: outcome}
 
     def _find_split(self, node: int) -> tuple[int, tuple[Condition, ...] | None]:
         """Return what tells the children of a sum apart: the class, a feature, or nothing."""
