@@ -19,11 +19,12 @@ RNG = np.random.default_rng(3)
 VALUES: dict[str, Any] = {"a": ["p", "q", "r"], "b": ["s", "t"], "c": [0, 1, 2, 3]}
 X = pd.DataFrame({name: RNG.choice(values, 200) for name, values in VALUES.items()})
 Y = np.where(((X.a == "p") & (X.c > 1)) ^ (RNG.random(200) < 0.2), "yes", "no")
+EDGES = [("a", "class"), ("class", "b"), ("class", "c"), ("a", "c")]
 MODELS = {
     "naive Bayes": NaiveBayesClassifier(1.0).fit(X, Y),
     "forest": GenerativeForestClassifier(7, random_state=0).fit(X, Y),
     **{name: BayesianNetworkClassifier(name).fit(X, Y) for name in ("tan", "fan", "kdb", "aode")},
-    "own edges": BayesianNetworkClassifier([("a", "class"), ("class", "b"), ("a", "c")]).fit(X, Y),
+    "own edges": BayesianNetworkClassifier(EDGES).fit(X, Y),
 }
 MODELS["circuit"] = MODELS["tan"].to_circuit()
 every_model = pytest.mark.parametrize("name", MODELS)
