@@ -1,5 +1,6 @@
 """`robustq explain`, and `robustq score --explain`."""
 
+import itertools
 import json
 
 import numpy as np
@@ -51,8 +52,12 @@ def test_json_tells_what_the_library_does(folder):
     assert told["robustness"] == expected["robustness"]
     assert [f["alone"] for f in told["features"]] == [f["alone"] for f in expected["features"]]
     assert told["changes"][0]["after"] == expected["changes"][0]["after"]
-    flips = model.counterfactuals(TABLE[FEATURES].iloc[[16]], "tv")
-    assert len(told["what_if"]["counterfactuals"]) == len(flips)
+    flips = model.counterfactuals(TABLE[FEATURES].iloc[[16]], "tv", limit=None)
+    smallest = told["what_if"]["counterfactuals"]
+    assert smallest[0] == flips[0].to_dict()
+    changes = [one["changes"].items() for one in smallest]
+    assert not any(a <= b for a, b in itertools.permutations(changes, 2))
+    assert all(any(one <= c.changes.items() for one in changes) for c in flips[:40])
 
 
 def test_rows_are_found_by_a_value_or_by_how_robust_they_are(folder):

@@ -42,6 +42,7 @@ __all__ = ["explain"]
 
 MOST_ROWS = 100
 CHANGES, FLIPS = 6, 4  # that are shown
+MOST_FLIPS, TOLD_FLIPS = 2000, 20
 
 
 def explain(
@@ -204,8 +205,11 @@ class _Told:
             explanations = self.classifier.explain(X, self.asked)
         for i, row in enumerate(rows.tolist()):
             with ignoring_unknown_values():
-                flips = self.classifier.counterfactuals(X.slice(i, 1), self.asked, keep=keep)
-            self.pages.append((row + 1, explanations[i], flips))
+                flips = self.classifier.counterfactuals(
+                    X.slice(i, 1), self.asked, keep=keep, limit=MOST_FLIPS
+                )
+            # What flips with one cell does so with another one, too.
+            self.pages.append((row + 1, explanations[i], flips.smallest(TOLD_FLIPS)))
         told = [
             {
                 "row": row,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard, overload
@@ -101,6 +101,15 @@ class Counterfactuals(Sequence[Counterfactual]):
             "exhaustive": self.exhaustive,
             "note": self.note,
         }
+
+    def smallest(self, limit: int) -> Counterfactuals:
+        """Return those that do not contain a smaller one, at most so many."""
+        kept: list[Counterfactual] = []
+        for one in self.found:
+            cells = one.changes.items()
+            if len(kept) < limit and not any(other.changes.items() <= cells for other in kept):
+                kept.append(one)
+        return replace(self, found=tuple(kept))
 
     @property
     def title(self) -> str:

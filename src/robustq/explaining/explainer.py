@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from robustq.core.neighbourhoods import Bound, Neighbourhood
     from robustq.tables import Encoding, Table
 
-    from .words import Words
+    from .words import Told, Words
 
 __all__ = ["Findings", "find_hanging", "forget"]
 
@@ -73,6 +73,7 @@ class Findings:
     possible: Bools
     records: Floats
     _moves: dict[int, tuple[list[list[Move]], str]] = field(default_factory=dict)
+    _told: dict[int, Told] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     @classmethod
@@ -159,12 +160,12 @@ class Findings:
             robustness=float(base.robustness[0, row]),
             perturbation=self.name,
             features=tuple(self._explain(row, i) for i in range(len(self.names))),
-            records=self._count_records(row),
             _findings=self,
             _row=row,
         )
 
-    def _count_records(self, row: int) -> float | None:
+    def count_records(self, row: int) -> float | None:
+        """Return how many training records flip a prediction; None where nobody knows."""
         if self.coupled is None:
             return None
         best = int(self.base.prediction[row])
@@ -194,6 +195,12 @@ class Findings:
     @cached_property
     def _columns(self) -> list[Any]:
         return [self.table.column(feature) for feature in range(self.table.width)]
+
+    def tell(self, move: Move) -> Told:
+        """Return in words what a local mass function is about."""
+        if move.local not in self._told:
+            self._told[move.local] = self.words.tell(self.model.locals, move)
+        return self._told[move.local]
 
     def moves(self, row: int) -> tuple[list[Move], str]:
         """Return what a witness changes, and why nothing if there is none."""

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from .explainer import Findings
     from .summary import Summary
-    from .words import Words
+    from .words import Told
 
 __all__ = ["Change", "Explanation", "Explanations", "Feature", "Without"]
 
@@ -87,24 +87,23 @@ class Change:
     part: str
     outcome: int
     size: float
-    _about: Callable[[], About]
-    _words: Words
+    _tell: Callable[[], Told]
 
-    @cached_property
+    @property
     def about(self) -> About:
         """What it is about, as the model tells."""
-        return self._about()
+        return self._tell().about
 
     @property
     def outcomes(self) -> tuple[str, ...]:
         """The outcomes, in words."""
-        return tuple(self._words.outcome(self.about, i) for i in range(len(self.before)))
+        return self._tell().outcomes
 
-    @cached_property
+    @property
     def what(self) -> str:
         """What it is the probability of, and given what."""
-        given = self._words.given(self.about)
-        return f"{self._words.outcome(self.about, self.outcome)}{given and f' {given}'}"
+        told = self._tell()
+        return f"{told.outcomes[self.outcome]}{told.given and f' {told.given}'}"
 
     @property
     def shares(self) -> str:
@@ -139,9 +138,6 @@ class Explanation:
         What the robustness is measured by.
     features : tuple of Feature
         In the order of the table.
-    records : float or None
-        How many training records, added to the data, can flip it (a whole number, or infinite);
-        None where nobody knows.
     """
 
     prediction: Any
@@ -150,7 +146,6 @@ class Explanation:
     robustness: float
     perturbation: str
     features: tuple[Feature, ...]
-    records: float | None
     _findings: Findings
     _row: int
 
@@ -164,6 +159,14 @@ class Explanation:
         moves, _ = self._findings.moves(self._row)
         return tuple(map(self._describe, moves))
 
+    @cached_property
+    def records(self) -> float | None:
+        """How many training records, added to the data, can flip it; None where nobody knows.
+
+        A whole number, or infinite.
+        """
+        return self._findings.count_records(self._row)
+
     @property
     def note(self) -> str:
         """Why there are no changes, where there are none."""
@@ -172,13 +175,13 @@ class Explanation:
         return self._findings.moves(self._row)[1]
 
     def _describe(self, move: Move) -> Change:
-        words, locals_ = self._findings.words, self._findings.model.locals
+        parts = self._findings.model.locals.parts
         outcome = move.outcome
         if outcome < 0:
             outcome = int(np.abs(move.after - move.before).argmax())
         return Change(
-            *(move.before, move.after, locals_.parts[move.part], outcome, move.distance),
-            *(lambda: words.about(locals_, move), words),
+            *(move.before, move.after, parts[move.part], outcome, move.distance),
+            lambda: self._findings.tell(move),
         )
 
     @property
@@ -223,7 +226,8 @@ class Explanation:
     @property
     def title(self) -> str:
         """The prediction and what flips it, in a sentence."""
-        told = f"{clean(self.prediction)} ({say_share(self.probability, 1)})"
+        target = clean(self._findings.words.target)
+        told = f"{target} = {clean(self.prediction)} ({say_share(self.probability, 1)})"
         if self.tipping_class is None:
             return f"{told}: no perturbation ({self.perturbation}) flips it"
         rival, size = clean(self.tipping_class), say_number(self.robustness)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from robustq.core.evidence import BRANCH, NONE, TREE, About
 from robustq.tables import Binned, Encoding
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from robustq.core.evidence import Condition, Locals
     from robustq.core.witness import Move
 
-__all__ = ["Words", "clean", "say_number", "say_share", "say_shares"]
+__all__ = ["Told", "Words", "clean", "say_number", "say_share", "say_shares"]
 
 MOST_VALUES = 4  # that are named one by one
 MOST_GIVEN = 3  # conditions that are named
@@ -48,6 +48,22 @@ def say_shares(before: float, after: float) -> str:
     else:
         told = f"{100 * before:.8g} %", f"{100 * after:.8g} %"
     return f"{told[0]} → {told[1]}"
+
+
+class Told(NamedTuple):
+    """A local mass function in words.
+
+    Attributes
+    ----------
+    about : About
+    outcomes : tuple of str
+    given : str
+        Empty where it is given nothing.
+    """
+
+    about: About
+    outcomes: tuple[str, ...]
+    given: str
 
 
 @dataclass(frozen=True)
@@ -124,11 +140,18 @@ class Words:
             told.append(f"in node {about.node}")
         return " ".join(told)
 
-    def about(self, locals_: Locals, move: Move) -> About:
+    def tell(self, locals_: Locals, move: Move) -> Told:
+        """Return in words what a local mass function is about."""
+        about = self._find_about(locals_, move)
+        outcomes = tuple(self.outcome(about, i) for i in range(len(move.before)))
+        return Told(about, outcomes, self.given(about))
+
+    def _find_about(self, locals_: Locals, move: Move) -> About:
         """Return what a local mass function is about, as far as the model tells."""
         tell = getattr(locals_, "about", None)
         if tell is not None:
-            return tell(move.local)
+            found: About = tell(move.local)
+            return found
         outcomes = len(move.before)
         if move.feature != NONE and self.encoding.sizes[move.feature] == outcomes:
             return About(move.feature)

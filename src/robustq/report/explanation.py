@@ -41,7 +41,7 @@ def write_explanation(found: Mapping[str, Any], path: Path, *, title: str) -> No
 
 
 def _measure(features: list[Mapping[str, Any]]) -> list[int]:
-    """Return how long the bar of each feature is, in percent of the longest."""
+    """Return how long the bar of each feature is, the longest 50."""
     sizes = [abs(feature["support"]) for feature in features]
     longest = max((size for size in sizes if math.isfinite(size)), default=0.0) or 1.0
-    return [round(100 * min(size / longest, 1.0)) for size in sizes]
+    return [round(50 * min(size / longest, 1.0)) for size in sizes]
