@@ -261,7 +261,7 @@ class Explanation:
         return {
             "feature": [clean(f.name) for f in self.features],
             "value": [clean(show_value(f.value)) for f in self.features],
-            "support": [f"{f.support:+.2f}" for f in self.features],
+            "support": [f"{round(f.support, 2) + 0.0:+.2f}" for f in self.features],
             "alone": ["–" if f.alone is None else say_number(f.alone) for f in self.features],
             "without it": lost,
             "robustness": left,
