@@ -8,6 +8,7 @@ import numpy as np
 
 from robustq import rejection
 from robustq.blocks import for_each_block
+from robustq.core.engine import has_kernel
 from robustq.core.neighbourhoods import read
 from robustq.credal.curves import trace
 from robustq.families.base import describe_unknown, ignoring_unknown_values
@@ -99,7 +100,10 @@ def _describe_hanging(
     model: GenerativeClassifier, X: pa.Table, ball: Neighbourhood
 ) -> dict[str, Any]:
     """Return which features predictions hang on, by a sample where there are many."""
-    most = MOST_CELLS if _has_form(ball) else MOST_CELLS // 10
+    bound = ball.bind(model.model_, model.encoding_.names)
+    with ignoring_unknown_values():
+        one = model._encode_one(X.slice(0, 1))  # noqa: SLF001 (one house)
+    most = MOST_CELLS if has_kernel(model.model_, one, bound) else MOST_CELLS // 50
     count = min(X.num_rows, FEW_ROWS, max(most // X.num_columns, 1))
     sample = np.unique(np.linspace(0, X.num_rows - 1, count).round().astype(np.int64))
     with ignoring_unknown_values():
