@@ -194,6 +194,14 @@ def test_changes_of_networks_tell_the_parents():
     assert any(re.match(rf"network of \w+ among {prediction}: ", text) for text in texts)
 
 
+def test_nothing_changes_that_does_not_matter():
+    """How the count hangs on the size says nothing of the class, whichever way it moves."""
+    explanations = MODELS["own edges"].explain(table_of("own edges").iloc[:60], "chi2")
+    texts = [repr(change) for explanation in explanations for change in explanation.changes]
+    assert any(text.startswith("shape = ") for text in texts)
+    assert not any(text.startswith("count = ") for text in texts)
+
+
 def test_changes_of_circuits_tell_what_their_sums_split():
     tan, circuit = (MODELS[name].explain(X.iloc[[40]], "chi2")[0] for name in ("tan", "circuit"))
     nodes = re.compile(r" in node \d+")
