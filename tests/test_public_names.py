@@ -30,9 +30,11 @@ def test_the_public_names_are_these():
         "UnknownValueWarning",
         "UnsupportedError",
         "assess",
+        "counterfactuals",
         "credal",
         "credal_predict",
         "datasets",
+        "explain",
         "indicators",
         "is_robust",
         "load",
@@ -42,6 +44,7 @@ def test_the_public_names_are_these():
         "read",
         "rejection",
         "robustness",
+        "witness",
     ]
     assert sorted(robustq.perturbations.__all__) == [
         "ChiSquared",

@@ -18,11 +18,14 @@ from .families.files import load
 from .families.forest.classifier import GenerativeForestClassifier, GenerativeTreeClassifier
 from .families.functions import (
     assess,
+    counterfactuals,
     credal_predict,
+    explain,
     is_robust,
     posterior_bounds,
     posterior_robustness,
     robustness,
+    witness,
 )
 from .families.naive_bayes import NaiveBayesClassifier
 from .families.network.classifier import BayesianNetworkClassifier
@@ -49,9 +52,11 @@ __all__ = [
     "UnknownValueWarning",
     "UnsupportedError",
     "assess",
+    "counterfactuals",
     "credal",
     "credal_predict",
     "datasets",
+    "explain",
     "indicators",
     "is_robust",
     "load",
@@ -61,6 +66,7 @@ __all__ = [
     "read",
     "rejection",
     "robustness",
+    "witness",
 ]
 
 __version__: str

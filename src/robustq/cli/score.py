@@ -68,6 +68,7 @@ def score(
         float | None,
         typer.Option(help="Accept predictions that are so robust (first perturbation)."),
     ] = None,
+    explain: Annotated[bool, typer.Option("--explain", help="Add a column hangs_on.")] = False,
     batch_rows: Annotated[
         int,
         typer.Option(help="How many rows at a time; fewer take less memory.", min=1, metavar="N"),
@@ -111,7 +112,8 @@ def score(
     asked = find_neighbourhoods(split_list(perturbation) or DEFAULT_PERTURBATIONS)
     gate = _find_gate(classifier.training_, asked, min_robustness)
     kept = _list_kept(sources, split_list(keep), keep_all=keep_all)
-    scorer = Scorer(classifier, asked, kept, gate, unify_types(sources, kept or ()), delta)
+    types = unify_types(sources, kept or ())
+    scorer = Scorer(classifier, asked, kept, gate, types, delta, explain)
     start, rows = time.perf_counter(), 0
     batches = _score_all(sources, scorer)
     # Results that scroll through the terminal are progress enough.

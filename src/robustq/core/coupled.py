@@ -19,6 +19,7 @@ minimum is at u = 0 or is the one local minimum of the convex piece.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
@@ -28,12 +29,15 @@ from robustq.exceptions import UnsupportedError
 from robustq.perturbations import Domain
 
 if TYPE_CHECKING:
-    from robustq.arrays import Bools, Floats, Indices
+    from robustq.arrays import Bools, Codes, Floats, Indices
     from robustq.tables import Rows
 
     from .evidence import Model
 
 __all__ = ["Coupled", "Records"]
+
+MOST_WHOLE = 10_000  # records; of more, a fraction of one is nothing
+TINY = 1e-300
 
 
 class Records(NamedTuple):
@@ -142,6 +146,50 @@ class Coupled:
             *(np.ascontiguousarray(sizes), self._room, maximal),
         )
         return maximal
+
+    def count_whole(self, codes: Codes, best: int, records: float) -> float:
+        """Return the smallest whole number of records that can flip the prediction of a row.
+
+        Parameters
+        ----------
+        codes : ndarray of shape (features,)
+        best : int
+            The predicted class.
+        records : float
+            What `solve` gives: how many it takes where they can be divided.
+        """
+        count = max(math.ceil(records * (1.0 - 1e-12)), 1) if math.isfinite(records) else math.inf
+        while count <= MOST_WHOLE and not self._can_flip(codes, best, int(count)):
+            count += 1
+        return count
+
+    def _can_flip(self, codes: Codes, best: int, count: int) -> bool:
+        """Tell whether so many records flip a prediction, however they are dealt out."""
+        theirs = np.arange(count + 1)[:, None]
+        logs = self._log_joint(codes, theirs, like=True)
+        logs[:, best] = self._log_joint(codes, count - theirs, like=False)[:, best]
+        rivals = np.delete(logs, best, axis=1)
+        return bool(np.any(logs[:, [best]] <= rivals + 1e-12))
+
+    def _log_joint(self, codes: Codes, added: Indices, *, like: bool) -> Floats:
+        """Return log p(c, f) + constant, with records added to each class that look like f or not.
+
+        Parameters
+        ----------
+        codes : ndarray of shape (features,)
+        added : ndarray of shape (counts, 1)
+        like : bool
+        """
+        classes = np.arange(len(self.records.class_probs))
+        prior, rows = self.records.class_probs, self.records.prior_rows
+        with np.errstate(divide="ignore"):
+            logs = np.log(prior * np.ones(added.shape) if np.isnan(rows) else prior * rows + added)
+            for i in np.flatnonzero(codes >= 0).tolist():
+                cell = self.records.offsets[i] + codes[i] * len(classes)
+                p, total = self.records.feature_probs[cell + classes], self.records.totals[i]
+                counted = (p * total + (added if like else 0)) / np.maximum(total + added, TINY)
+                logs = logs + np.log(np.where(np.isnan(total), p, counted))
+        return logs
 
     def _arrays(self, rows: Rows) -> tuple[object, ...]:
         codes = np.ascontiguousarray(rows.codes, dtype=np.int32)

@@ -16,7 +16,7 @@ from robustq.tables import find_distinct
 from . import atoms
 from .circuits import Circuits, can_solve
 from .coupled import Coupled
-from .neighbourhoods import OnAtoms
+from .neighbourhoods import OnAtoms, Perturbed
 from .recursion import Gamble, oppose, take_rows
 from .rivals import find_first_flips, list_rivals
 from .ties import rank_exactly
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
     from robustq.tables import Rows
 
     from .evidence import Evidence, Model
-    from .neighbourhoods import Bound, Perturbed
+    from .neighbourhoods import Bound
     from .quantified import Quantified
 
-__all__ = ["Reading", "Shape", "find_maximal", "predict", "quantify"]
+__all__ = ["Reading", "Shape", "find_maximal", "has_kernel", "predict", "quantify"]
 
 
 class Shape(Protocol):
@@ -73,6 +73,14 @@ def predict(model: Model, rows: Rows) -> Indices:
     joint = model.log_joint(rows)
     found, _, impossible = rank_exactly(model, rows, joint, all_close=False)
     return np.where(impossible, model.by_frequency[0], found.prediction)
+
+
+def has_kernel(model: Model, rows: Rows, neighbourhood: Bound) -> bool:
+    """Tell whether some of the rows go to a kernel of their own: others take longer."""
+    shapes = model.read(rows).shapes
+    return isinstance(neighbourhood, Perturbed) and any(
+        shape.fits(neighbourhood) for _, shape in shapes
+    )
 
 
 def quantify(

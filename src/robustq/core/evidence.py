@@ -7,7 +7,7 @@ different variables; a sum is a weighted mean of children. Of all that, a row re
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from .engine import Reading
 
 __all__ = [
+    "BRANCH",
     "CLASS",
     "FEATURE",
     "NONE",
@@ -29,7 +30,10 @@ __all__ = [
     "SAME",
     "SIDE",
     "SUM",
+    "TREE",
     "VALUE",
+    "About",
+    "Condition",
     "Evidence",
     "Locals",
     "Model",
@@ -41,6 +45,7 @@ __all__ = [
 VALUE, FEATURE, CLASS, PRODUCT, SUM, SAME = range(6)
 SIDE = -2
 NONE = -1
+TREE, BRANCH = -2, -3
 MOST_NODES = 1 << 19
 
 
@@ -122,8 +127,50 @@ def split_evidence(counts: Indices) -> Iterator[slice]:
         first = max(last, first + 1)
 
 
+# Some values of a feature by their codes, or the numbers above the first and up to the second.
+Condition: TypeAlias = "tuple[int, ...] | tuple[float, float]"
+
+
+class About(NamedTuple):
+    """What a local mass function is about, for words and documents.
+
+    Attributes
+    ----------
+    variable : int
+        The feature whose values are its outcomes; `NONE` where they are classes, `TREE` trees or
+        networks, `BRANCH` where nobody knows what tells them apart.
+    outcomes : tuple of conditions, optional
+        What each outcome is; by default the values of the feature in the order of their codes, or
+        the classes in theirs. Of networks, the feature that leads each.
+    label : int
+        The class it is given; `NONE` if there is none.
+    given : tuple of pairs (feature, condition)
+        What else it is given.
+    tree, node : int
+        Which tree, and which node of a document, it is in; `NONE` if there are none.
+    path : tuple, optional
+        Where its probabilities stand in the document of the model; None where a document has no
+        place for them: then no model of the same kind has others.
+    codes : tuple of int, optional
+        Which entries there are its outcomes; all by default.
+    """
+
+    variable: int
+    outcomes: tuple[Condition, ...] | None = None
+    label: int = NONE
+    given: tuple[tuple[int, Condition], ...] = ()
+    tree: int = NONE
+    path: tuple[str | int, ...] | None = None
+    codes: tuple[int, ...] | None = None
+    node: int = NONE
+
+
 class Locals(Protocol):
-    """The local mass functions of a model, as a view: nothing is unpacked before it must be."""
+    """The local mass functions of a model, as a view: nothing is unpacked before it must be.
+
+    With a method `about`, which takes the number of one and returns an `About`, explanations speak
+    of them in the words of the table, and a witness can be made.
+    """
 
     parts: tuple[str, ...]
     class_table: Floats

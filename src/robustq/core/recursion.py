@@ -105,6 +105,13 @@ class Gamble:
 
     def evaluate(self, delta: Floats) -> Sized:
         """Return the lower value of each node."""
+        return self._evaluate(delta)[0]
+
+    def _evaluate(self, delta: Floats) -> tuple[Sized, Sized, Bools]:
+        """Return the lower and the upper value of each node, and which nodes speak of the class.
+
+        Of those that do the lower value alone means something.
+        """
         size = self._local_sizes(delta[self._row])
         lower = Sized(np.zeros(len(self._row)), np.full(len(self._row), NOTHING))
         upper = Sized(lower.mantissa.copy(), lower.exponent.copy())
@@ -128,7 +135,7 @@ class Gamble:
             fixed = Sized.of(self.evidence.p[values], self.evidence.extra[values])
             lower.put(values, fixed)
             upper.put(values, fixed)
-        return lower
+        return lower, upper, speaks
 
     def find_branches(self) -> Indices | None:
         """Return for each row the child of its root for each class, if it is a sum over classes.
@@ -295,37 +302,33 @@ class Gamble:
     def _evaluate_sums(
         self, nodes: Indices, size: Floats, lower: Sized, upper: Sized, speaks: Bools
     ) -> None:
-        children, first = self._children
         # The last child stands just before its parent; all have one local mass function.
         own = nodes - 1
         speaks[nodes] = speaks[own]
         for some, q in self._expand(own):
-            arity = self.evidence.arity[nodes[some]]
-            owner = np.repeat(np.arange(len(some)), arity)
-            place = np.arange(len(owner)) - np.repeat(np.cumsum(arity) - arity, arity)
-            child = children[first[nodes[some]][owner] + place]
-            slot = self.evidence.slot[child]
 
             def expect(f: Floats, at: Indices = own[some], q: Floats = q) -> Floats:
                 return self._expect(at, q, f, size)
 
-            def spread(
-                numbers: Sized,
-                owner: Indices = owner,
-                slot: Indices = slot,
-                child: Indices = child,
-                shape: tuple[int, ...] = q.shape,
-            ) -> Sized:
-                spreaded = Sized(np.zeros(shape), np.full(shape, NOTHING))
-                spreaded.mantissa[owner, slot] = numbers.mantissa[child]
-                spreaded.exponent[owner, slot] = numbers.exponent[child]
-                return spreaded
-
-            lower.put(nodes[some], expect_sized(expect, spread(lower)))
+            lower.put(nodes[some], expect_sized(expect, self._spread(nodes[some], lower, q)))
             free = np.flatnonzero(~speaks[nodes[some]])
             if len(free):
-                least = expect_sized(lambda f: -expect(-f), spread(upper))
-                upper.put(nodes[some][free], least.take(free))
+                values = self._spread(nodes[some], upper, q)
+                most = expect_sized(lambda f: -expect(-f), values)
+                upper.put(nodes[some][free], most.take(free))
+
+    def _spread(self, nodes: Indices, numbers: Sized, q: Floats) -> Sized:
+        """Return the numbers of the children of sums, by outcomes: 0 for those not reached."""
+        children, first = self._children
+        arity = self.evidence.arity[nodes]
+        owner = np.repeat(np.arange(len(nodes)), arity)
+        place = np.arange(len(owner)) - np.repeat(np.cumsum(arity) - arity, arity)
+        child = children[first[nodes][owner] + place]
+        slot = self.evidence.slot[child]
+        spread = Sized(np.zeros(q.shape), np.full(q.shape, NOTHING))
+        spread.mantissa[owner, slot] = numbers.mantissa[child]
+        spread.exponent[owner, slot] = numbers.exponent[child]
+        return spread
 
 
 def expect_sized(expect: Callable[[Floats], Floats], values: Sized) -> Sized:

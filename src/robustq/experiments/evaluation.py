@@ -9,9 +9,10 @@ import numpy as np
 
 from robustq import rejection
 from robustq.blocks import for_each_block
+from robustq.core.engine import has_kernel
 from robustq.core.neighbourhoods import read
 from robustq.credal.curves import trace
-from robustq.families.base import describe_endless, describe_unknown
+from robustq.families.base import describe_endless, describe_unknown, ignoring_unknown_values
 from robustq.families.others import describe_others
 from robustq.families.seen_rows import find_seen
 from robustq.indicators import get
@@ -36,6 +37,7 @@ __all__ = ["evaluate"]
 
 FEW_ROWS = 2000
 LEAST_ROBUST = 10
+MOST_CELLS = 100_000  # that are looked at to tell what predictions hang on
 RESAMPLES = 200
 MOST_BAND_ROWS = 20_000
 
@@ -93,6 +95,7 @@ def evaluate(
         },
         "points": {"correct": correct, "robustness": robustness},
         "least": _list_least(X, y, seen.assessment, told.name, rows),
+        "hanging": None if isinstance(model, Guest) else _describe_hanging(model, X, told),
         "credal": _describe_sets(asked, features, y, seen.assessment, told),
     }
 
@@ -100,6 +103,21 @@ def evaluate(
 def _find_asked(model: GenerativeClassifier | Guest, X: pa.Table) -> tuple[Any, Any]:
     """Return whom to ask, and the table as they take it."""
     return (model.estimator, model.adapt(X)) if isinstance(model, Guest) else (model, X)
+
+
+def _describe_hanging(
+    model: GenerativeClassifier, X: pa.Table, ball: Neighbourhood
+) -> dict[str, Any]:
+    """Return which features predictions hang on, by a sample where there are many."""
+    bound = ball.bind(model.model_, model.encoding_.names)
+    with ignoring_unknown_values():
+        one = model._encode_one(X.slice(0, 1))  # noqa: SLF001 (one house)
+    most = MOST_CELLS if has_kernel(model.model_, one, bound) else MOST_CELLS // 50
+    count = min(X.num_rows, FEW_ROWS, max(most // X.num_columns, 1))
+    sample = np.unique(np.linspace(0, X.num_rows - 1, count).round().astype(np.int64))
+    with ignoring_unknown_values():
+        summary = model.explain(take_rows(X, sample), ball).summary()
+    return {"rows": summary.rows, "features": summary.to_dict()}
 
 
 def _list_cautions(
@@ -155,7 +173,12 @@ def _describe_classes(y: np.ndarray[Any, Any], correct: Bools) -> dict[str, Any]
 def _is_quick(name: str) -> bool:
     """Tell whether an indicator takes no long where rows are many."""
     neighbourhood = get(name).neighbourhood
-    return neighbourhood is None or neighbourhood.ball.form(np.array([0.5])) is not None
+    return neighbourhood is None or _has_form(neighbourhood)
+
+
+def _has_form(neighbourhood: Neighbourhood) -> bool:
+    """Tell whether kernels know a ball by its bounds."""
+    return neighbourhood.ball.form(np.array([0.5])) is not None
 
 
 def _describe_curves(correct: Bools, scores: dict[str, Floats]) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from robustq.files import explain_os_error
 from robustq.tables import Verdict
 
 from .parameters import LARGEST_SMOOTHING, is_between
-from .table import KINDS, find_kinds
+from .table import KINDS, find_kinds, kind_of
 
 if TYPE_CHECKING:
     from .base import GenerativeClassifier
@@ -128,11 +128,11 @@ def load(path: str | Path) -> Any:
 
 def _kind_of(classifier: GenerativeClassifier) -> Kind:
     classifier._require_fitted()  # noqa: SLF001 (one house)
-    for kind in find_kinds(type(classifier)):
-        if isinstance(classifier.model_, kind.model):
-            return kind
-    msg = f"{type(classifier).__name__} cannot be saved: no kind of model is known for it"
-    raise UnsupportedError(msg)
+    kind = kind_of(classifier)
+    if kind is None:
+        msg = f"{type(classifier).__name__} cannot be saved: no kind of model is known for it"
+        raise UnsupportedError(msg)
+    return kind
 
 
 # Writing

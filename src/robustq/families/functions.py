@@ -23,15 +23,20 @@ if TYPE_CHECKING:
     from robustq.arrays import Bools, Floats
     from robustq.core.assessment import Assessment
     from robustq.core.neighbourhoods import PerturbationLike
+    from robustq.explaining.counterfactuals import Counterfactuals
+    from robustq.explaining.explanation import Explanations
 
 __all__ = [
     "assess",
+    "counterfactuals",
     "credal_predict",
+    "explain",
     "find_subject",
     "is_robust",
     "posterior_bounds",
     "posterior_robustness",
     "robustness",
+    "witness",
 ]
 
 
@@ -217,6 +222,82 @@ def posterior_robustness(proba: Any, perturbation: PerturbationLike = "tv") -> F
     return judge_posterior(check_probabilities(proba), neighbourhood)
 
 
+def explain(
+    model: Any,
+    X: Any,
+    perturbation: PerturbationLike = "tv",
+    *,
+    parts: str | Iterable[str] | None = None,
+    sizes: str | None = None,
+) -> Explanations:
+    """Return for each row what its prediction hangs on, and the nearest model that disagrees.
+
+    Parameters
+    ----------
+    model : GenerativeClassifier or Pipeline
+        Of a pipeline, features are those that its last step sees.
+    X : frame or array of shape (rows, features)
+    perturbation : str or Perturbation
+    parts, sizes : optional
+        See `GenerativeClassifier.robustness`.
+
+    Returns
+    -------
+    Explanations
+    """
+    classifier, transform = _find_ours(model, "explain")
+    return classifier.explain(transform(X), perturbation, parts=parts, sizes=sizes)
+
+
+def witness(
+    model: Any,
+    X: Any,
+    perturbation: PerturbationLike = "tv",
+    *,
+    parts: str | Iterable[str] | None = None,
+    sizes: str | None = None,
+) -> GenerativeClassifier:
+    """Return the nearest model of the same kind that no longer prefers the prediction of a row.
+
+    Parameters
+    ----------
+    model : GenerativeClassifier or Pipeline
+        Of a pipeline, the witness stands for the last step.
+    X : frame or array of shape (1, features)
+    perturbation : str or Perturbation
+    parts, sizes : optional
+        See `GenerativeClassifier.robustness`.
+
+    Returns
+    -------
+    GenerativeClassifier
+    """
+    classifier, transform = _find_ours(model, "witness")
+    return classifier.witness(transform(X), perturbation, parts=parts, sizes=sizes)
+
+
+def counterfactuals(
+    model: Any, X: Any, perturbation: PerturbationLike = "tv", **options: Any
+) -> Counterfactuals:
+    """Return the smallest changes of values that flip the prediction of a row.
+
+    Parameters
+    ----------
+    model : GenerativeClassifier or Pipeline
+        Of a pipeline, values are those that its last step sees.
+    X : frame or array of shape (1, features)
+    perturbation : str or Perturbation
+    **options
+        Those of `GenerativeClassifier.counterfactuals`.
+
+    Returns
+    -------
+    Counterfactuals
+    """
+    classifier, transform = _find_ours(model, "counterfactuals")
+    return classifier.counterfactuals(transform(X), perturbation, **options)
+
+
 # From a fitted estimator to what can be asked
 
 
@@ -270,6 +351,19 @@ def _explain_search(model: Any) -> None:
     if hasattr(model, "param_grid") or hasattr(model, "param_distributions"):
         msg = f"this {type(model).__name__} is not fitted yet: call its fit first"
         raise NotFittedError(msg)
+
+
+def _find_ours(model: Any, question: str) -> tuple[GenerativeClassifier, Callable[[Any], Any]]:
+    """Return one of our classifiers, of which more than a posterior is known."""
+    subject, transform = find_subject(model)
+    if isinstance(subject, GenerativeClassifier):
+        return subject, transform
+    name = type(subject.inside).__name__
+    msg = (
+        f"{question}: of {name} only p(c | f) is known, and not what it is made of: ask assess "
+        "for its rivals and how far away they are, or fit one of robustq's models"
+    )
+    raise UnsupportedError(msg)
 
 
 def _transform(pipeline: Any, X: Any) -> Any:

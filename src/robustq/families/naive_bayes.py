@@ -16,6 +16,7 @@ from robustq.core.evidence import (
     NONE,
     PRODUCT,
     SUM,
+    About,
     Evidence,
     split_evidence,
 )
@@ -294,6 +295,13 @@ class NaiveBayesLocals:
             q = self._model.local_model(feature)[:, c] if one > 0 else self._model.class_probs
             found[local == one] = q
         return found
+
+    def about(self, local: int) -> About:
+        """Return what one is about."""
+        if local == 0:
+            return About(NONE, path=("class_probs",))
+        feature, c = divmod(local - 1, self._classes)
+        return About(feature, label=c, path=("feature_probs", feature, c))
 
 
 class NaiveBayesClassifier(GenerativeClassifier):

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from .base import GenerativeClassifier
     from .kinds import Kind, Recipe
 
-__all__ = ["KINDS", "RECIPES", "find_kinds", "find_recipe", "recipe_of"]
+__all__ = ["KINDS", "RECIPES", "find_kinds", "find_recipe", "kind_of", "recipe_of"]
 
 FAMILIES: tuple[Any, ...] = (naive_bayes, forest, circuit)
 NETWORKS: Any = network  # one estimator, two kinds of model, and a recipe for each structure
@@ -53,3 +53,9 @@ def recipe_of(classifier: GenerativeClassifier) -> Recipe | None:
 def find_kinds(estimator: type[GenerativeClassifier]) -> list[Kind]:
     """Return the kinds of model that an estimator, or a class it derives from, holds."""
     return [kind for kind in KINDS.values() if issubclass(estimator, kind.estimators)]
+
+
+def kind_of(classifier: GenerativeClassifier) -> Kind | None:
+    """Return the kind of model that a fitted classifier holds, if it is known."""
+    kinds = find_kinds(type(classifier))
+    return next((kind for kind in kinds if isinstance(classifier.model_, kind.model)), None)

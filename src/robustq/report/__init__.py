@@ -1,6 +1,7 @@
 """Pages that people read: each is one file that needs nothing else, made from one dictionary."""
 
 from .evaluation import as_json, write_evaluation
+from .explanation import write_explanation
 from .reproduction import write_reproduction
 
-__all__ = ["as_json", "write_evaluation", "write_reproduction"]
+__all__ = ["as_json", "write_evaluation", "write_explanation", "write_reproduction"]

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from robustq.core.quantified import Quantified
 from robustq.credal.sets import predict_sets, write_sets
-from robustq.exceptions import DomainError, InputError
+from robustq.exceptions import DomainError, InputError, UnsupportedError
 from robustq.io import adapt_table, list_needed, require_columns
 
 from .guests import Guest
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Scorer", "number_rows"]
 
-ROW = "row"
+ROW, HANGS_ON = "row", "hangs_on"
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,6 +67,8 @@ class Scorer:
         A size, to add the set of classes that no other beats for certain in each neighbourhood.
     kept_types : dict of str to DataType
         What types kept columns get in the results; their own by default.
+    explain : bool
+        Whether to tell which feature each prediction hangs on, in the first neighbourhood.
     unknown : Counter
         How many values of each column were never seen in training, in all that `score` was given.
     accepted : int
@@ -86,6 +88,7 @@ class Scorer:
     gate: Gate | None = None
     kept_types: Mapping[str, pa.DataType] = field(default_factory=dict)
     delta: float | None = None
+    explain: bool = False
     unknown: Counter[str] = field(default_factory=Counter)
     accepted: int = 0
     endless: set[str] = field(init=False)
@@ -95,6 +98,9 @@ class Scorer:
         # What the model cannot answer is refused before anything is read.
         self._asked: Guest | _Ours
         self._asked = self.model if isinstance(self.model, Guest) else _Ours(self.model)
+        if self.explain and isinstance(self.model, Guest):
+            msg = "--explain: of somebody else's classifier it is not known what it is made of"
+            raise UnsupportedError(msg)
         for neighbourhood in self.neighbourhoods:
             self._asked.check(neighbourhood)
             domain = neighbourhood.domain
@@ -130,6 +136,7 @@ class Scorer:
         for neighbourhood in self.neighbourhoods:
             names += [f"robustness_{neighbourhood.name}", f"tipping_class_{neighbourhood.name}"]
             names += [] if self.delta is None else [f"classes_{neighbourhood.name}"]
+        names += [HANGS_ON] if self.explain else []
         return [*names, *(["accepted"] if self.gate else [])]
 
     def score(self, table: pa.Table) -> pa.Table:
@@ -173,14 +180,26 @@ class Scorer:
                 )
                 words = write_sets(sets, self.model.classes_)
                 columns[f"classes_{neighbourhood.name}"] = pa.array(words.tolist(), pa.string())
+        if self.explain:
+            columns[HANGS_ON] = self._describe_hanging(rows)
         if self.gate is not None:
             columns["accepted"] = self.gate.accepts(columns[f"robustness_{self.gate.robustness}"])
         return columns
 
+    def _describe_hanging(self, rows: pa.Table) -> pa.DictionaryArray:
+        assert not isinstance(self.model, Guest)  # noqa: S101 (refused from the start)
+        found = np.zeros(0, dtype=np.int64)
+        if rows.num_rows:
+            found = self.model.find_hanging(rows, self.neighbourhoods[0])
+        return _as_dictionary(found, list(self.model.encoding_.names))
+
     def _labels(self, positions: Indices) -> pa.DictionaryArray:
-        classes = pa.array(self.model.classes_.tolist())
-        codes = np.asarray(positions, dtype=np.int32)
-        return pa.DictionaryArray.from_arrays(pa.array(codes, mask=codes < 0), classes)
+        return _as_dictionary(positions, self.model.classes_.tolist())
+
+
+def _as_dictionary(positions: Indices, values: list[Any]) -> pa.DictionaryArray:
+    codes = np.asarray(positions, dtype=np.int32)
+    return pa.DictionaryArray.from_arrays(pa.array(codes, mask=codes < 0), pa.array(values))
 
 
 def number_rows(table: pa.Table, before: int) -> pa.Table:

@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from robustq.core.engine import Reading
-from robustq.core.evidence import CLASS, FEATURE, NONE, PRODUCT, SUM, VALUE, Evidence
+from robustq.core.evidence import CLASS, FEATURE, NONE, PRODUCT, SUM, VALUE, About, Evidence
 from robustq.core.frequency import by_frequency
 from robustq.exceptions import UnsupportedError
 from robustq.tables import Rows
+
+from .meanings import Meanings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -397,3 +399,11 @@ class CircuitLocals:
         pairs = zip(local.tolist(), slot.tolist(), strict=True)
         found = [np.searchsorted(self._circuit.lives_on(one), code) for one, code in pairs]
         return np.array(found, dtype=np.intp)
+
+    def about(self, local: int) -> About:
+        """Return what one is about, and where it stands."""
+        return self._meanings.tell(local)
+
+    @cached_property
+    def _meanings(self) -> Meanings:
+        return Meanings(self._circuit)

@@ -13,7 +13,16 @@ if TYPE_CHECKING:
 
     from robustq.arrays import Bools, Codes
 
-__all__ = ["Cell", "allowed_values", "cut", "left_values", "pack_split", "walk", "whole_cell"]
+__all__ = [
+    "Cell",
+    "allowed_values",
+    "cell_of",
+    "cut",
+    "left_values",
+    "pack_split",
+    "walk",
+    "whole_cell",
+]
 
 # For each feature which values are allowed, or between which numbers.
 Cell: TypeAlias = "tuple[Bools | tuple[float, float], ...]"
@@ -92,6 +101,19 @@ def read_split(forest: Forest, node: int) -> Bools | float:
     if forest.kinds[forest.nodes[node, FEATURE]] == NUMERIC:
         return float(forest.arrays.thresholds[node, 1])
     return left_values(forest, node)
+
+
+def cell_of(forest: Forest, node: int) -> tuple[Cell, set[int]]:
+    """Return the cell of a node, and the features that are split on the way to it."""
+    way = [node]
+    while (parent := int(forest.parents[way[-1]])) >= 0:
+        way.append(parent)
+    cell, split = whole_cell(forest.sizes, forest.numeric), set()
+    for child, parent in zip(way[-2::-1], way[:0:-1], strict=True):
+        feature, left = (int(x) for x in forest.nodes[parent, [FEATURE, CHILD]])
+        cell = cut(cell, feature, read_split(forest, parent), int(child != left))
+        split.add(feature)
+    return cell, split
 
 
 def allowed_values(forest: Forest, leaf: int, feature: int) -> Codes:

@@ -10,9 +10,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from robustq.core.evidence import NONE, TREE, About, Condition
+
 if TYPE_CHECKING:
     from robustq.arrays import Bools, Floats, Indices
 
+    from .cells import Cell
     from .model import Forest
 
 __all__ = ["CLASSES", "FEATURES", "PARTS", "ROOT", "WEIGHTS", "ForestLocals"]
@@ -105,7 +108,41 @@ class ForestLocals:
             found[i] = np.searchsorted(self._allowed(leaf, feature), code)
         return found
 
+    def about(self, local: int) -> About:
+        """Return what one is about: where its path leads, and what is told apart there."""
+        from .cells import cell_of, cut, read_split  # noqa: PLC0415 (it knows forests)
+
+        forest = self._forest
+        part, at = (int(found[0]) for found in self._locate(np.array([local])))
+        if part == ROOT:
+            # The trees of a forest count equally: a document has no place for anything else.
+            return About(TREE)
+        leaf, feature = divmod(at, self._width) if part == FEATURES else (at, NONE)
+        node = at if part == WEIGHTS else int(forest.leaf_nodes[leaf])
+        tree = int(np.searchsorted(forest.roots, node, side="right")) - 1
+        cell, split = cell_of(forest, node)
+        path: tuple[str | int, ...] = ("trees", tree, "nodes", node - int(forest.roots[tree]))
+        whole = About(NONE, given=_list_given(cell, split), tree=tree)
+        if part == CLASSES:
+            return whole._replace(path=(*path, "class_probs"))
+        if part == FEATURES:
+            codes = tuple(np.flatnonzero(cell[feature]).tolist())
+            own = whole._replace(variable=feature, path=(*path, "feature_probs", feature))
+            return own._replace(outcomes=tuple((code,) for code in codes), codes=codes)
+        feature = int(forest.nodes[node, 0])
+        sides = [cut(cell, feature, read_split(forest, node), side)[feature] for side in (0, 1)]
+        outcomes = tuple(_as_condition(side) for side in sides)
+        return whole._replace(variable=feature, outcomes=outcomes, path=(*path, "weights"))
+
     def _locate(self, local: Indices) -> tuple[Indices, Indices]:
         """Return the part of each, and its position there."""
         part = np.searchsorted(self._starts, local, side="right") - 1
         return part, local - self._starts[part]
+
+
+def _list_given(cell: Cell, split: set[int]) -> tuple[tuple[int, Condition], ...]:
+    return tuple((feature, _as_condition(cell[feature])) for feature in sorted(split))
+
+
+def _as_condition(allowed: Bools | tuple[float, float]) -> Condition:
+    return allowed if isinstance(allowed, tuple) else tuple(np.flatnonzero(allowed).tolist())

@@ -458,6 +458,10 @@ class Forest:
             )
             yield block, evidence
 
+    def thresholds(self, feature: int) -> Floats:
+        """Return the numbers at which a feature is split."""
+        return self.arrays.thresholds[self.nodes[:, FEATURE] == feature, 1]
+
     def to_circuit(self) -> dict[str, Any]:
         """Return the same as the nodes of a circuit."""
         from .document import write_circuit  # noqa: PLC0415 (it makes forests)

@@ -222,7 +222,8 @@ def lay(
                     children += 1
                 op[at], arity[at], extra[at], of[at] = PRODUCT, children, 0, NONE
                 if count > 1:
-                    p[at], local[at], slot[at] = 1.0 / count, 1 + lines + count, term
+                    p[at], slot[at] = 1.0 / count, term
+                    local[at] = 1 + lines + count * classes + c
                     part[at], rows[at] = ROOT, math.nan
                 else:
                     p[at], local[at], slot[at] = class_probs[c], 0, c

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 
 from robustq.core.engine import Reading
-from robustq.core.evidence import Evidence, split_evidence
+from robustq.core.evidence import NONE, TREE, About, Evidence, split_evidence
 from robustq.core.frequency import by_frequency
 from robustq.core.keeping import Keeper
 from robustq.core.means import Means
@@ -261,7 +261,7 @@ class Located(NamedTuple):
 
 
 class MixtureLocals:
-    """The prior, number 0; then the rows of the tables; then the means of so many terms."""
+    """The prior, number 0; then the rows of the tables; then means of so many terms, by classes."""
 
     parts = PARTS
     on_classes = ()
@@ -302,7 +302,8 @@ class MixtureLocals:
         """Return how many outcomes each has."""
         sizes = np.array(self._layout.sizes, dtype=np.int64)
         last = 1 + self._layout.lines
-        found = np.where(local == 0, self._layout.classes, local - last)
+        classes = self._layout.classes
+        found = np.where(local == 0, classes, (local - last) // classes)
         tables = np.flatnonzero((local > 0) & (local < last))
         owner = self._model._owner[self._owner[local[tables] - 1]]  # noqa: SLF001 (one family)
         found[tables] = sizes[owner]
@@ -318,6 +319,32 @@ class MixtureLocals:
         cells = first[:, None] + np.arange(outcomes) * self._layout.classes
         found[tables] = self._model.probs[cells]
         return found
+
+    def about(self, local: int) -> About:
+        """Return what one is about: a feature given the class and a lead, or the leads."""
+        layout = self._layout
+        if local == 0:
+            return About(NONE, path=("class_probs",))
+        if local > layout.lines:
+            terms, c = divmod(local - 1 - layout.lines, layout.classes)
+            # Where some do not lead, their number alone does not tell which.
+            whole = terms == len(layout.sizes)
+            leads = tuple((lead,) for lead in range(terms)) if whole else ((),) * terms
+            return About(TREE, outcomes=leads, label=c)
+        starts = layout.row_offsets.ravel()
+        table = int(np.searchsorted(starts, local - 1, side="right")) - 1
+        lead, feature = divmod(table, len(layout.sizes))
+        value, c = divmod(local - 1 - int(starts[table]), layout.classes)
+        own = lead == feature
+        # A document has the table of the lead first, and counts the class before the lead.
+        place = 0 if own else feature + (feature < lead)
+        row = c if own else c * layout.sizes[lead] + value
+        return About(
+            feature,
+            label=c,
+            given=() if own else ((lead, (value,)),),
+            path=("networks", lead, "tables", place, "probs", row),
+        )
 
 
 @dataclass(frozen=True)

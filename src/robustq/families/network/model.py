@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from robustq.core.engine import Reading
-from robustq.core.evidence import CLASS, NONE, PRODUCT, SUM, VALUE, Evidence, split_evidence
+from robustq.core.evidence import (
+    CLASS,
+    NONE,
+    PRODUCT,
+    SUM,
+    VALUE,
+    Evidence,
+    split_evidence,
+)
 from robustq.core.frequency import by_frequency
 from robustq.core.keeping import Keeper
 from robustq.core.products import Products, ProductTables
@@ -17,6 +25,7 @@ from robustq.exceptions import UnsupportedError
 from robustq.tables import Rows
 
 from .elimination import eliminate
+from .local_models import FEATURES, PARTS, PRIOR, NetworkLocals
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,8 +38,6 @@ if TYPE_CHECKING:
 
 __all__ = ["FEATURES", "PARTS", "PRIOR", "Network"]
 
-PARTS = ("prior", "features")
-PRIOR, FEATURES = range(2)
 NODES_EACH = 1 << 12  # rows whose nodes are counted at once
 BITS_PER_LOG = 1.0 / np.log(2.0)
 
@@ -401,63 +408,3 @@ class Guarded:
     def size_of(self, perturbed: Perturbed, x: Floats) -> Floats:
         """Return the sizes that belong to x."""
         return self.products.size_of(perturbed, x)
-
-
-class NetworkLocals:
-    """The rows of the class's table, then those of the features' tables, classes side by side."""
-
-    parts = PARTS
-    on_classes = ()
-
-    def __init__(self, model: Network) -> None:
-        self._model, self._structure = model, model.structure
-        self._first = len(model.class_probs)
-
-    @property
-    def wide(self) -> tuple[int, ...]:
-        """The parts that weigh more than two children: a missing feature has all its values."""
-        own = (PRIOR,) if self._structure.classes > 2 else ()
-        return (*own, FEATURES) if max(self._structure.sizes, default=0) > 2 else own
-
-    @property
-    def counted(self) -> Bools:
-        """For each part, whether rows were counted there."""
-        return ~np.array(
-            [np.isnan(self._model.class_rows).all(), np.isnan(self._model.feature_rows).all()]
-        )
-
-    @property
-    def class_table(self) -> Floats:
-        """No leaf holds a mass function on the classes."""
-        return np.ones((0, self._structure.classes))
-
-    def position(self, local: Indices, slot: Indices) -> Indices:  # noqa: ARG002 (all have all values)
-        """Return where values stand among the outcomes: at their codes."""
-        return slot
-
-    def owner(self, local: Indices) -> Indices:
-        """Return the feature each belongs to, −1 for the class."""
-        offsets = self._structure.wiring.row_offsets
-        found = np.searchsorted(offsets, local - self._first, side="right") - 1
-        return np.where(local < self._first, -1, found)
-
-    def outcomes(self, local: Indices) -> Indices:
-        """Return how many outcomes each has."""
-        sizes = np.array([*self._structure.sizes, self._structure.classes], dtype=np.int64)
-        return sizes[self.owner(local)]
-
-    def expand(self, local: Indices) -> Floats:
-        """Return whole mass functions, all with the same number of outcomes."""
-        outcomes = int(self.outcomes(local[:1])[0]) if len(local) else 0
-        found, owner, wiring = np.empty((len(local), outcomes)), self.owner(local), None
-        for feature in np.unique(owner).tolist():
-            some = np.flatnonzero(owner == feature)
-            if feature < 0:
-                found[some] = self._model.class_probs[local[some]]
-                continue
-            wiring = self._structure.wiring
-            width = wiring.widths[feature]
-            line = local[some] - self._first - wiring.row_offsets[feature]
-            first = wiring.offsets[feature] + line // width * width * outcomes + line % width
-            found[some] = self._model.feature_probs[first[:, None] + np.arange(outcomes) * width]
-        return found
