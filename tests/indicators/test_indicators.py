@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from sklearn.base import clone
 from sklearn.dummy import DummyClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
@@ -186,8 +187,9 @@ def test_what_is_perturbed_is_told_in_words():
 
 
 def test_what_a_model_cannot_answer_is_refused():
+    model = clone(FOREST).set_params(leaves="additive").fit(FRAME, LABELS)
     with pytest.raises(UnsupportedError, match="a density and no mass"):
-        indicators.compute(FOREST, FRAME, "r_tv_joint")
+        indicators.compute(model, FRAME, "r_tv_joint")
 
 
 def test_one_look_gives_everything():

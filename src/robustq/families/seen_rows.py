@@ -1,6 +1,6 @@
 """Which rows a model has learned from: a sketch of them, small enough for its file.
 
-Rows with their labels, as the model reads them, get a number of 64 bits each; the sketch keeps
+Rows with their labels get a number of 64 bits each; the sketch keeps
 the smallest ones. Of other rows, those whose numbers lie in the same range are an independent
 sample: how many of them are in the sketch tells how many of all were there.
 """
@@ -13,11 +13,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from robustq.tables import Binned, as_numbers
+
 from .base import encode
 from .labels import locate_labels
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from numpy.typing import NDArray
+
+    from robustq.tables import Table
 
     from .base import GenerativeClassifier
 
@@ -95,8 +101,17 @@ def _number(model: GenerativeClassifier, X: Any, y: np.ndarray[Any, Any]) -> NDA
     table = model._arrange(X)  # noqa: SLF001 (one house)
     rows = encode(model.encoding_, table, model._threads())  # noqa: SLF001
     found = np.full(table.rows, START)
-    for column in (*rows.bits.T, locate_labels(y, model.classes_)):
+    for column in (*rows.bits.T, *_list_binned(model, table), locate_labels(y, model.classes_)):
         # Each step of a multiplicative hash mixes one column into what came before.
         found = (found ^ column.astype(np.int64).view(np.uint64)) * STEP
         found ^= found >> np.uint64(31)
     return found
+
+
+def _list_binned(model: GenerativeClassifier, table: Table) -> Iterator[NDArray[np.int64]]:
+    """Yield the bits of numbers that were binned: in one bin, they are not yet equal."""
+    for index, column in enumerate(model.encoding_.columns):
+        if isinstance(column, Binned):
+            numbers = as_numbers(table.column(index), table.label(index))
+            # Two zeros are equal, and so are all the numbers that are none.
+            yield np.where(np.isnan(numbers), np.nan, numbers + 0.0).view(np.int64)
