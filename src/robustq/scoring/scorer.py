@@ -17,7 +17,7 @@ from robustq.io import adapt_table, list_needed, require_columns
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from robustq.arrays import Indices
+    from robustq.arrays import Floats, Indices
     from robustq.core.neighbourhoods import Neighbourhood
     from robustq.families.base import GenerativeClassifier
     from robustq.selection.gates import Gate
@@ -38,7 +38,7 @@ class Scorer:
     keep : sequence of str, or None
         The columns of the rows that go into the results; None keeps all.
     gate : Gate, optional
-        On the robustness in one of the neighbourhoods.
+        On the robustness in some of the neighbourhoods, the probability, or both.
     delta : float, optional
         A size, to add the set of classes that no other beats for certain in each neighbourhood.
     kept_types : dict of str to DataType
@@ -142,8 +142,14 @@ class Scorer:
                 words = write_sets(sets, self.model.classes_)
                 columns[f"classes_{neighbourhood.name}"] = pa.array(words.tolist(), pa.string())
         if self.gate is not None:
-            columns["accepted"] = self.gate.accepts(columns[f"robustness_{self.gate.robustness}"])
+            columns["accepted"] = self.gate.accepts(self._list_scores(found))
         return columns
+
+    def _list_scores(self, found: Quantified) -> dict[str, Floats]:
+        """Return what a gate may go by."""
+        each = zip(self.neighbourhoods, found.robustness, strict=True)
+        scores = {f"r_{neighbourhood.name}": sizes for neighbourhood, sizes in each}
+        return {**scores, "u_max": found.probability - 1.0}
 
     def _labels(self, positions: Indices) -> pa.DictionaryArray:
         classes = pa.array(self.model.classes_.tolist())
