@@ -401,7 +401,7 @@ def test_a_model_file_cannot_choose_what_is_imported(folder, tmp_path):
     model.save(tmp_path / "evil.robustq")
     done = run("score", "evil.robustq", folder / "train.csv", "-o", "o.csv", cwd=tmp_path)
     assert done.returncode == 2
-    assert "unknown perturbation 'payload:X'" in done.stderr
+    assert "unknown indicator 'r_payload:X'" in done.stderr
     assert not (tmp_path / "ran").exists()
 
 

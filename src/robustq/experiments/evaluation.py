@@ -10,14 +10,17 @@ from robustq import rejection
 from robustq.blocks import for_each_block
 from robustq.core.neighbourhoods import read
 from robustq.credal.curves import trace
-from robustq.families.base import describe_unknown
-from robustq.families.seen_rows import find_seen
 from robustq.indicators import get
 from robustq.indicators.choices import REMARK, list_single, list_wider
 from robustq.indicators.scores import examine
+from robustq.indicators.table import ROBUSTNESS
 from robustq.rejection.averages import GRID
-from robustq.rejection.bands import confidence_band
+from robustq.rejection.resampling import resample
 from robustq.tables.table import take_rows
+
+from .deciding import list_deciding
+from .health import list_cautions
+from .verdict import PROBABILITY, RATE, find_best, judge, list_compared
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,13 +31,14 @@ if TYPE_CHECKING:
     from robustq.core.assessment import Assessment
     from robustq.core.neighbourhoods import Neighbourhood, PerturbationLike
     from robustq.families.base import GenerativeClassifier
+    from robustq.rejection.resampling import Interval, Resampled
 
 __all__ = ["evaluate"]
 
 FEW_ROWS = 2000
 LEAST_ROBUST = 10
-RESAMPLES = 200
-MOST_BAND_ROWS = 20_000
+MOST_CURVES = 4
+MOST_CLASSES = 12
 
 
 def evaluate(
@@ -71,16 +75,24 @@ def evaluate(
     seen = examine(model, X, chosen, more=[told])
     correct = seen.assessment.prediction == y
     robustness = seen.assessment.robustness[told.name]
+    # What the verdict compares need not be among the indicators that were named.
+    compared = {f"{ROBUSTNESS}{told.name}": robustness, PROBABILITY: seen.assessment.probability}
+    resampled = resample(correct, {**compared, **seen.scores}, rate=RATE)
+    rivals = list_compared(resampled.values, told.name)
+    areas = {name: float(resampled.values[name][0]) for name in seen.scores}
     return {
         "title": title,
         "kind": type(model).__name__,
         "training": {k: v for k, v in getattr(model, "training_", {}).items() if k != "sketch"},
         "rows": len(y),
         **_describe_classes(y, correct),
-        "indicators": _describe_curves(correct, seen.scores),
+        "verdict": judge(correct, resampled, rivals),
+        "indicators": _describe_curves(correct, seen.scores, resampled),
+        "shown": _choose_shown(areas, rivals, named=names is not None),
+        "best": find_best(resampled, list(areas)),
         "left_out": [name for name in known if name not in chosen] if names is None else [],
         "unknown": seen.assessment.unknown,
-        "cautions": _list_cautions(model, X, y, seen.assessment.unknown),
+        "cautions": list_cautions(model, X, y, seen.assessment, told.name),
         "remarks": [REMARK] if set(list_wider(model)) & set(seen.scores) else [],
         "ball": told.name,
         "robustness": {
@@ -88,27 +100,10 @@ def evaluate(
             "wrong": _describe_spread(robustness[~correct]),
         },
         "points": {"correct": correct, "robustness": robustness},
-        "least": _list_least(X, y, seen.assessment, told.name, rows),
+        "confusion": _count_confusion(y, seen.assessment.prediction),
+        "least": _list_least(model, X, y, seen.assessment, told.name, rows),
         "credal": _describe_sets(model, X, y, seen.assessment, told),
     }
-
-
-def _list_cautions(
-    model: GenerativeClassifier, X: pa.Table, y: np.ndarray[Any, Any], unknown: dict[str, int]
-) -> list[str]:
-    """Return, in words, what makes the figures less than they seem."""
-    cautions = [describe_unknown(unknown)] if unknown else []
-    seen = find_seen(model, X, y, getattr(model, "training_", {}).get("sketch"))
-    if seen is not None and seen.found:
-        rows = f"{seen.found:,} of {seen.looked_at:,} rows"
-        if seen.looked_at < len(y):
-            share = seen.found / seen.looked_at
-            rows = f"about {share:.0%} of the rows ({seen.found:,} of {seen.looked_at:,} looked at)"
-        cautions.append(
-            f"{rows} are equal to rows that the model has learned from: for such rows the figures "
-            "promise too much"
-        )
-    return cautions
 
 
 def _describe_sets(
@@ -121,6 +116,17 @@ def _describe_sets(
     """Return what sets of classes are worth at several sizes."""
     found = trace(model, X, y, told, assessment)
     return {name: column.tolist() for name, column in found.to_dict().items()}
+
+
+def _count_confusion(
+    y: np.ndarray[Any, Any], prediction: np.ndarray[Any, Any]
+) -> dict[str, Any] | None:
+    """Return how many rows of each class were predicted as which; None where classes are many."""
+    labels = np.unique(np.concatenate([y, prediction])).tolist()
+    if len(labels) > MOST_CLASSES:
+        return None
+    counts = [[int(np.sum((y == a) & (prediction == b))) for b in labels] for a in labels]
+    return {"labels": [_plain(label) for label in labels], "counts": counts}
 
 
 def _describe_classes(y: np.ndarray[Any, Any], correct: Bools) -> dict[str, Any]:
@@ -141,32 +147,48 @@ def _is_quick(name: str) -> bool:
     return neighbourhood is None or neighbourhood.ball.form(np.array([0.5])) is not None
 
 
-def _describe_curves(correct: Bools, scores: dict[str, Floats]) -> dict[str, Any]:
+def _describe_curves(
+    correct: Bools, scores: dict[str, Floats], resampled: Resampled
+) -> dict[str, Any]:
     """Return what there is to say about each curve, several at once."""
     found: dict[str, Any] = dict.fromkeys(scores)
 
     def work(block: slice) -> None:
         for name in list(scores)[block]:
-            found[name] = _describe_curve(correct, scores[name])
+            found[name] = _describe_curve(correct, scores[name], resampled.area(name))
 
     for_each_block(work, len(scores), 1)
     return found
 
 
-def _describe_curve(correct: Bools, score: Floats) -> dict[str, Any]:
+def _describe_curve(correct: Bools, score: Floats, area: Interval) -> dict[str, Any]:
     curve = rejection.accuracy_rejection_curve(correct, score)
-    band = None
-    if len(correct) <= MOST_BAND_ROWS:
-        found = confidence_band(correct, score, n_resamples=RESAMPLES)
-        band = list(found.auc)
     rates = [rate for rate in GRID.tolist() if rate * len(correct) <= len(correct) - 1]
     return {
         "area": curve.auc,
-        "band": band,
+        "band": [area.low, area.high],
         "excess": curve.excess_aurc,
         "rates": rates,
         "accuracy": curve.at(rates).tolist(),
     }
+
+
+def _choose_shown(areas: dict[str, float], compared: list[str], *, named: bool) -> list[str]:
+    """Return the curves to draw: those compared, the probability, and the best of the others.
+
+    All of them, if somebody named them.
+    """
+    if named:
+        return list(areas)
+    shown = [name for name in (*compared, PROBABILITY) if name in areas]
+    others = sorted((name for name in areas if name not in shown), key=lambda n: -areas[n])
+    # With two classes u_marg and u_H draw the curve of u_max once more.
+    drawn = {areas[name] for name in shown}
+    for name in others:
+        if len(shown) < MOST_CURVES and areas[name] not in drawn:
+            shown.append(name)
+            drawn.add(areas[name])
+    return [name for name in areas if name in shown]
 
 
 def _describe_spread(values: Floats) -> dict[str, Any]:
@@ -176,12 +198,23 @@ def _describe_spread(values: Floats) -> dict[str, Any]:
 
 
 def _list_least(
-    X: pa.Table, y: np.ndarray[Any, Any], assessment: Assessment, ball: str, places: Indices | None
+    model: GenerativeClassifier,
+    X: pa.Table,
+    y: np.ndarray[Any, Any],
+    assessment: Assessment,
+    ball: str,
+    places: Indices | None,
 ) -> list[dict[str, Any]]:
-    """Return the least robust predictions, with what would flip them."""
+    """Return the least robust predictions, with what would flip them and what decides them."""
     least = assessment.least(LEAST_ROBUST, ball)
     places = np.arange(len(y)) if places is None else places
-    features = take_rows(X, least.index).to_pylist()
+    shown = take_rows(X, least.index)
+    rivals = least.tipping_class[ball].tolist()
+    deciding = list_deciding(model, shown, least.prediction.tolist(), rivals)
+    features = [
+        {name: row[name] for name in names}
+        for names, row in zip(deciding, shown.to_pylist(), strict=True)
+    ]
     return [
         {
             "row": int(places[row]) + 1,
@@ -190,9 +223,9 @@ def _list_least(
             "probability": float(least.probability[rank]),
             "robustness": float(least.robustness[ball][rank]),
             "tipping_class": _plain(least.tipping_class[ball][rank]),
-            "features": {name: _plain(value) for name, value in shown.items()},
+            "features": {name: _plain(value) for name, value in values.items()},
         }
-        for rank, (row, shown) in enumerate(zip(least.index, features, strict=True))
+        for rank, (row, values) in enumerate(zip(least.index, features, strict=True))
     ]
 
 

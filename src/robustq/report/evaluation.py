@@ -76,6 +76,7 @@ def _draw(found: Mapping[str, Any]) -> dict[str, str]:
             curves=1,
         )
         for name, item in found["indicators"].items()
+        if name in found["shown"]
     }
     figure = Figure(figsize=(8.5, 4.8), layout="constrained")
     plot_curves(
