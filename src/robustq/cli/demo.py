@@ -51,7 +51,7 @@ def demo(
     make_folder(output)
     console = make_console()
     data = datasets.load("german", download=False)
-    X, y = data.X, _name_labels(data)
+    X, y = data.in_words()
     train, test = split_rows(len(y), 0.4, seed=0)
     say(
         console,
@@ -94,12 +94,6 @@ def _show_accuracy(console: Any, found: list[dict[str, Any]]) -> None:
         "accuracy of the rest is AU-ARC. r_… is a robustness, u_… an uncertainty.",
     )
     show_areas(console, found, brief=True)
-
-
-def _name_labels(data: Any) -> np.ndarray[Any, Any]:
-    import numpy as np  # noqa: PLC0415 (slow to import)
-
-    return np.array([data.source.meanings[label] for label in data.y.tolist()])
 
 
 def _show_predictions(console: Any, model: Any, X: Any, y: np.ndarray[Any, Any]) -> None:

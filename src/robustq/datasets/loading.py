@@ -53,6 +53,26 @@ class DataSet:
     split: tuple[Indices, Indices] | None
     place: str
 
+    def in_words(self) -> tuple[pa.Table, np.ndarray[Any, Any]]:
+        """Return X and y with words in place of codes, where UCI gives some.
+
+        Examples
+        --------
+        >>> X, y = load("german").in_words()
+        >>> X["housing"].unique().to_pylist()
+        ['owned', 'rented', 'free']
+        >>> sorted(set(y.tolist()))
+        ['bad', 'good']
+        """
+        columns = {
+            name: [
+                self.source.words.get(name, {}).get(value, value) for value in column.to_pylist()
+            ]
+            for name, column in zip(self.X.column_names, self.X.columns, strict=True)
+        }
+        labels = [self.source.meanings.get(label, label) for label in self.y.tolist()]
+        return pa.table(columns), np.array(labels)
+
     def __repr__(self) -> str:
         classes = len(np.unique(self.y))
         return (

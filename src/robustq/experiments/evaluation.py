@@ -12,15 +12,17 @@ from robustq.core.neighbourhoods import read
 from robustq.credal.curves import trace
 from robustq.indicators import get
 from robustq.indicators.choices import REMARK, list_single, list_wider
-from robustq.indicators.scores import examine
+from robustq.indicators.scores import Examined, examine
 from robustq.indicators.table import ROBUSTNESS
 from robustq.rejection.averages import GRID
 from robustq.rejection.resampling import resample
+from robustq.selection.gates import Gate
+from robustq.selection.thresholds import list_promises
 from robustq.tables.table import take_rows
 
 from .deciding import list_deciding
 from .health import list_cautions
-from .verdict import PROBABILITY, RATE, find_best, judge, list_compared
+from .verdict import PROBABILITY, RATE, RISK, find_best, judge, list_compared
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -72,7 +74,7 @@ def evaluate(
     known = list_single(model)
     chosen = list(names or [name for name in known if len(y) <= FEW_ROWS or _is_quick(name)])
     told = read(ball)
-    seen = examine(model, X, chosen, more=[told])
+    seen = examine(model, X, chosen, more=[told, *_list_gated(model)])
     correct = seen.assessment.prediction == y
     robustness = seen.assessment.robustness[told.name]
     # What the verdict compares need not be among the indicators that were named.
@@ -100,6 +102,7 @@ def evaluate(
             "wrong": _describe_spread(robustness[~correct]),
         },
         "points": {"correct": correct, "robustness": robustness},
+        "gate": _try_gate(model, seen, correct, told.name),
         "confusion": _count_confusion(y, seen.assessment.prediction),
         "least": _list_least(model, X, y, seen.assessment, told.name, rows),
         "credal": _describe_sets(model, X, y, seen.assessment, told),
@@ -116,6 +119,38 @@ def _describe_sets(
     """Return what sets of classes are worth at several sizes."""
     found = trace(model, X, y, told, assessment)
     return {name: column.tolist() for name, column in found.to_dict().items()}
+
+
+def _list_gated(model: GenerativeClassifier) -> list[Neighbourhood]:
+    """Return the neighbourhoods that the model's gate looks at."""
+    gate = getattr(model, "training_", {}).get("gate")
+    return [] if gate is None else list(map(read, Gate.from_dict(gate).ranking.neighbourhoods))
+
+
+def _try_gate(
+    model: GenerativeClassifier, seen: Examined, correct: Bools, ball: str
+) -> dict[str, Any]:
+    """Return what could be promised by these rows, and how the model's own gate did on them."""
+    scores = {f"{ROBUSTNESS}{name}": size for name, size in seen.assessment.robustness.items()}
+    scores[PROBABILITY] = seen.assessment.probability - 1.0
+    found: dict[str, Any] = {"confidence": 1.0 - RISK, "promises": {}, "own": None}
+    for name in (f"{ROBUSTNESS}{ball}", PROBABILITY):
+        promises = list_promises(correct, scores[name], 1.0 - RISK)
+        found["errors"] = promises.errors.tolist()
+        found["promises"][name] = promises.accepted.tolist()
+    told = getattr(model, "training_", {}).get("gate")
+    if told is not None:
+        gate = Gate.from_dict(told)
+        if set(gate.ranking.indicators) <= set(scores):
+            accepted = gate.accepts(scores)
+            found["own"] = {
+                "name": gate.ranking.name,
+                "max_error": told.get("max_error"),
+                "promised": gate.bound is not None,
+                "accepted": float(accepted.mean()),
+                "wrong": float((~correct[accepted]).mean()) if accepted.any() else None,
+            }
+    return found
 
 
 def _count_confusion(

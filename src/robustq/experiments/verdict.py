@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from robustq.arrays import Bools
     from robustq.rejection.resampling import Interval, Resampled
 
-__all__ = ["FEWEST", "PROBABILITY", "RATE", "find_best", "judge", "list_compared"]
+__all__ = ["FEWEST", "PROBABILITY", "RATE", "RISK", "find_best", "judge", "list_compared"]
 
 RATE = 0.25
 RISK = 0.05
