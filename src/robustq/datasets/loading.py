@@ -64,12 +64,10 @@ class DataSet:
         >>> sorted(set(y.tolist()))
         ['bad', 'good']
         """
-        columns = {
-            name: [
-                self.source.words.get(name, {}).get(value, value) for value in column.to_pylist()
-            ]
-            for name, column in zip(self.X.column_names, self.X.columns, strict=True)
-        }
+        columns = {}
+        for name in self.X.column_names:
+            words = self.source.words.get(name, {})
+            columns[name] = [words.get(value, value) for value in self.X[name].to_pylist()]
         labels = [self.source.meanings.get(label, label) for label in self.y.tolist()]
         return pa.table(columns), np.array(labels)
 

@@ -104,12 +104,13 @@ GERMAN = (
     *("rate", "personal_status", "other_debtors", "residence", "property", "age", "other_plans"),
     *("housing", "credits", "job", "dependents", "telephone", "foreign_worker", "class"),
 )
+# Never “none” alone: in a CSV that is a gap.
 GERMAN_WORDS = {
     "checking": {
         "A11": "below 0 DM",
         "A12": "0 to 200 DM",
         "A13": "200 DM or more, or salary for a year",
-        "A14": "none",
+        "A14": "no account",
     },
     "credit_history": {
         "A30": "no credits, or all paid back",
@@ -152,14 +153,14 @@ GERMAN_WORDS = {
         "A94": "man, married or widowed",
         "A95": "woman, single",
     },
-    "other_debtors": {"A101": "none", "A102": "co-applicant", "A103": "guarantor"},
+    "other_debtors": {"A101": "no others", "A102": "co-applicant", "A103": "guarantor"},
     "property": {
         "A121": "real estate",
         "A122": "savings plan or life insurance",
         "A123": "car or other",
         "A124": "unknown or none",
     },
-    "other_plans": {"A141": "at a bank", "A142": "at stores", "A143": "none"},
+    "other_plans": {"A141": "at a bank", "A142": "at stores", "A143": "no others"},
     "housing": {"A151": "rented", "A152": "owned", "A153": "free"},
     "job": {
         "A171": "unemployed, or unskilled and not resident",
@@ -167,7 +168,7 @@ GERMAN_WORDS = {
         "A173": "skilled",
         "A174": "management, self-employed, highly qualified",
     },
-    "telephone": {"A191": "none", "A192": "yes"},
+    "telephone": {"A191": "no", "A192": "yes"},
     "foreign_worker": {"A201": "yes", "A202": "no"},
 }
 NPHA = (

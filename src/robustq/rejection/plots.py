@@ -41,16 +41,15 @@ BALLS = ("tv", "epsilon", "chi2", "kl", "odds_ratio", "pari_mutuel")
 FIXED: dict[str, tuple[str, Any]] = {
     **{f"r_{ball}": (COLOURS[i], LINES[0]) for i, ball in enumerate(BALLS)},
     **{f"r_{ball}_all": (COLOURS[i], LINES[1]) for i, ball in enumerate(BALLS)},
-    **{
-        name: ("#000000", line)
-        for name, line in zip(("u_max", "u_marg", "u_H"), LINES, strict=True)
-    },
+    "u_max": ("#000000", LINES[0]),
+    "u_marg": ("#000000", LINES[1]),
+    "u_H": ("#000000", LINES[2]),
     **{name: (COLOURS[i], LINES[2]) for i, name in enumerate(("u_t", "u_a", "u_e"))},
 }
 RIGHT, WRONG = COLOURS[0], COLOURS[1]
 LAST = 0.95
 SIZE = (8.0, 4.6)  # inches
-GAP = 0.045  # of the height, between labels
+GAP = 0.055  # of the height, between labels
 
 
 def _check_curves(curves: Any) -> None:
@@ -223,7 +222,7 @@ def _label_ends(axes: Axes, ends: dict[str, float], areas: dict[str, float]) -> 
             Line2D([1.03, 1.1], [height, height], color=colour, linestyle=line, lw=1.6, **outside)
         )
         axes.text(1.115, height, label, va="center", color=colour, parse_math=False, **outside)
-    axes.text(1.115, 1.04, "AU-ARC", color="#555555", fontsize="small", transform=axes.transAxes)
+    axes.text(1.115, 1.06, "AU-ARC", color="#555555", fontsize="small", transform=axes.transAxes)
 
 
 def _spread(heights: list[float], gap: float, top: float) -> list[float]:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["as_json", "write_evaluation"]
 
 # Inches: small, so that letters are large enough on a phone.
-WIDE, NARROW = (6.2, 4.0), (4.6, 3.6)
+WIDE, NARROW = (5.8, 4.2), (4.6, 3.6)
 SINGLE = 0.75
 
 
