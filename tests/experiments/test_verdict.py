@@ -46,6 +46,18 @@ def test_the_probability_wins_or_is_advised_where_they_are_level():
     assert same["winner"] == "neither"
 
 
+def test_a_verdict_that_only_some_bands_support_says_so():
+    # The best tenth is told apart by one of them; what a quarter of rejections leaves is the same.
+    rng = np.random.default_rng(7)
+    truth = rng.random(2000)
+    correct = rng.random(2000) < np.where(truth < 0.25, 0.4, np.where(truth > 0.6, 0.95, 0.7))
+    shuffled = np.where(truth < 0.25, truth, 0.25 + 0.75 * rng.random(2000))
+    told = judged(truth, shuffled, correct)
+    assert told["winner"] == "depends"
+    assert told["au_arc_difference"]["low"] > 0 >= told["difference"]["low"]
+    assert told["text"].endswith("better for certain over all shares only.")
+
+
 def test_too_few_wrong_predictions_say_nothing():
     correct = np.ones(200, bool)
     for wrong in (0, 1, 9):
@@ -117,7 +129,7 @@ def test_at_most_four_curves_are_shown_and_all_that_were_named():
     names = ["r_tv", "r_chi2", "r_epsilon", "r_kl", "u_H"]
     named = evaluate(forest, X, y, title="m", names=names)
     assert named["shown"] == names
-    assert named["verdict"]["winner"] in {"neither", "probability", "robustness", None}
+    assert named["verdict"]["winner"] in {"neither", "depends", "probability", "robustness", None}
 
 
 def test_confusion_counts_every_row():

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from robustq.arrays import Bools
     from robustq.rejection.resampling import Interval, Resampled
 
+    Pair = tuple[Interval, Interval]
+
 __all__ = ["FEWEST", "PROBABILITY", "RATE", "RISK", "find_best", "judge", "list_compared"]
 
 RATE = 0.25
@@ -51,9 +53,8 @@ def judge(correct: Bools, found: Resampled, compared: Sequence[str]) -> dict[str
     gains = {name: found.accuracy(name, PROBABILITY, risk) for name in compared}
     sure = [name for name in compared if areas[name].low > 0 and gains[name].low > 0]
     best = max(sure or compared, key=lambda name: areas[name].value)
-    winner = "robustness" if sure else "probability" if areas[best].high < 0 else "neither"
+    winner = _find_winner(areas[best], gains[best])
     own, other = found.accuracy(best), found.accuracy(PROBABILITY)
-    say = {"robustness": _say_better, "probability": _say_worse, "neither": _say_level}[winner]
     return told | {
         "winner": winner,
         "indicator": best,
@@ -62,8 +63,17 @@ def judge(correct: Bools, found: Resampled, compared: Sequence[str]) -> dict[str
         "by_probability": _as_dict(other),
         "difference": _as_dict(gains[best]),
         "au_arc_difference": _as_dict(areas[best]),
-        "text": say(best, own, other, gains[best], float(correct.mean())),
+        "text": SAY[winner](best, own, other, (gains[best], areas[best]), float(correct.mean())),
     }
+
+
+def _find_winner(area: Interval, gain: Interval) -> str:
+    """Return who is better for certain: in both respects, or in one of them."""
+    if area.low > 0 and gain.low > 0:
+        return "robustness"
+    if area.high < 0 or gain.high < 0:
+        return "probability"
+    return "neither" if area.low <= 0 and gain.low <= 0 else "depends"
 
 
 def find_best(found: Resampled, names: Sequence[str]) -> str | None:
@@ -92,33 +102,51 @@ def _say_too_few(rows: int, wrong: int) -> str:
     )
 
 
-def _say_better(name: str, own: Interval, other: Interval, gain: Interval, of_all: float) -> str:
+def _say_better(name: str, own: Interval, other: Interval, by: Pair, of_all: float) -> str:
     return (
         f"Send the least robust {RATE:.0%} to a person: the rest is {own.value:.1%} right, "
         f"against {other.value:.1%} by probability and {of_all:.1%} of all. Robustness here is "
-        f"{name}; the difference is {_band(gain)}."
+        f"{name}; the difference is {_band(by[0])}."
     )
 
 
-def _say_level(name: str, own: Interval, other: Interval, gain: Interval, of_all: float) -> str:
+def _say_level(name: str, own: Interval, other: Interval, by: Pair, of_all: float) -> str:
     return (
         "On this data robustness does not separate right from wrong predictions better than the "
         "probability does, as far as these rows tell: use the probability. With the least "
         f"probable {RATE:.0%} sent to a person, the rest is {other.value:.1%} right, of all "
         f"{of_all:.1%}; by robustness ({name}) it would be {own.value:.1%}, a difference of "
-        f"{_band(gain)}."
+        f"{_band(by[0])}."
     )
 
 
-def _say_worse(name: str, own: Interval, other: Interval, gain: Interval, of_all: float) -> str:
+def _say_worse(name: str, own: Interval, other: Interval, by: Pair, of_all: float) -> str:
     return (
         "On this data the probability separates right from wrong predictions better than "
         f"robustness does: use the probability. Send the least probable {RATE:.0%} to a person: "
         f"the rest is {other.value:.1%} right, of all {of_all:.1%}; by robustness ({name}) it "
-        f"would be {own.value:.1%}, a difference of {_band(gain)}."
+        f"would be {own.value:.1%}, a difference of {_band(by[0])}."
+    )
+
+
+def _say_mixed(name: str, own: Interval, other: Interval, by: Pair, of_all: float) -> str:
+    where = f"with {RATE:.0%}, not over all shares" if by[0].low > 0 else "over all shares only"
+    return (
+        "It depends on how many predictions are sent to a person. With the least robust "
+        f"{RATE:.0%} ({name}) the rest is {own.value:.1%} right, against {other.value:.1%} by probability and "
+        f"{of_all:.1%} of all, a difference of {_band(by[0])}; averaged over all shares (AU-ARC) "
+        f"the difference is {_band(by[1])}. Robustness is better for certain {where}."
     )
 
 
 def _band(gain: Interval) -> str:
     value, low, high = (100 * number for number in (gain.value, gain.low, gain.high))
     return f"{value:+.1f} points (95 % band {low:+.1f} to {high:+.1f})".replace("-", "−")
+
+
+SAY = {
+    "robustness": _say_better,
+    "probability": _say_worse,
+    "depends": _say_mixed,
+    "neither": _say_level,
+}
