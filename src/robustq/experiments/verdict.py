@@ -133,9 +133,10 @@ def _say_mixed(name: str, own: Interval, other: Interval, by: Pair, of_all: floa
     where = f"with {RATE:.0%}, not over all shares" if by[0].low > 0 else "over all shares only"
     return (
         "It depends on how many predictions are sent to a person. With the least robust "
-        f"{RATE:.0%} ({name}) the rest is {own.value:.1%} right, against {other.value:.1%} by probability and "
-        f"{of_all:.1%} of all, a difference of {_band(by[0])}; averaged over all shares (AU-ARC) "
-        f"the difference is {_band(by[1])}. Robustness is better for certain {where}."
+        f"{RATE:.0%} ({name}) the rest is {own.value:.1%} right, against {other.value:.1%} by "
+        f"probability and {of_all:.1%} of all, a difference of {_band(by[0])}; averaged over all "
+        f"shares (AU-ARC) the difference is {_band(by[1])}. Robustness is better for certain "
+        f"{where}."
     )
 
 
