@@ -55,7 +55,7 @@ def test_a_verdict_that_only_some_bands_support_says_so():
     told = judged(truth, shuffled, correct)
     assert told["winner"] == "depends"
     assert told["au_arc_difference"]["low"] > 0 >= told["difference"]["low"]
-    assert told["text"].endswith("better for certain over all shares only.")
+    assert told["text"].endswith("better for certain on average only.")
 
 
 def test_too_few_wrong_predictions_say_nothing():

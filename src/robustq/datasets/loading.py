@@ -59,8 +59,8 @@ class DataSet:
         Examples
         --------
         >>> X, y = load("german").in_words()
-        >>> X["housing"].unique().to_pylist()
-        ['owned', 'rented', 'free']
+        >>> sorted(X["housing"].unique().to_pylist())
+        ['free', 'owned', 'rented']
         >>> sorted(set(y.tolist()))
         ['bad', 'good']
         """

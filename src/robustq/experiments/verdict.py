@@ -130,7 +130,7 @@ def _say_worse(name: str, own: Interval, other: Interval, by: Pair, of_all: floa
 
 
 def _say_mixed(name: str, own: Interval, other: Interval, by: Pair, of_all: float) -> str:
-    where = f"with {RATE:.0%}, not over all shares" if by[0].low > 0 else "over all shares only"
+    where = f"with {RATE:.0%} only" if by[0].low > 0 else "on average only"
     return (
         "It depends on how many predictions are sent to a person. With the least robust "
         f"{RATE:.0%} ({name}) the rest is {own.value:.1%} right, against {other.value:.1%} by "
