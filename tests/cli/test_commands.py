@@ -18,6 +18,7 @@ import pytest
 
 import robustq
 from robustq.io import open_writer
+from robustq.selection.gates import Gate
 from tests.cli.commands import ENVIRONMENT, call, run
 
 ROWS = 300
@@ -248,7 +249,10 @@ def test_a_calibrated_gate_goes_into_the_model(folder, tmp_path):
     assert done.returncode == 0, done.stderr
     assert "Gate: accepts" in done.stdout
     gate = robustq.load(folder / "gated.robustq").training_["gate"]
-    assert gate["bound"] <= 0.3
+    assert gate["bound"] == 0.3
+    said = " ".join(done.stdout.split())
+    assert "rows kept for this choice alone (AU-ARC: u_max" in said
+    assert "What could be promised with 80% confidence" in said
     call(
         "score",
         "gated.robustq",
@@ -260,8 +264,12 @@ def test_a_calibrated_gate_goes_into_the_model(folder, tmp_path):
         cwd=folder,
     )
     table = pq.read_table(tmp_path / "o.parquet")
-    accepted = table["robustness_tv"].to_numpy() > gate["above"]
+    known = Gate.from_dict(gate)
+    needed = known.ranking.neighbourhoods
+    scores = {f"r_{n}": table[f"robustness_{n}"].to_numpy() for n in needed}
+    accepted = known.accepts(scores | {"u_max": table["probability"].to_numpy() - 1.0})
     assert table["accepted"].to_pylist() == accepted.tolist()
+    assert accepted.sum() > 0
     done = call(
         *("fit", "train.csv", "--target", "outcome", "--max-error", "0.0001", "-o", "none.robustq"),
         cwd=folder,
@@ -311,9 +319,9 @@ def test_a_gate_may_go_by_any_neighbourhood(folder, tmp_path, monkeypatch):
         *("--confidence", "0.8", "--holdout", "0.5", "--perturbation", "tv_all", "-o", gated),
     )
     assert done.returncode == 0, done.output
-    assert "those with a robustness (tv_all) above" in " ".join(done.stdout.split())
+    assert "those with r_tv_all above" in " ".join(done.stdout.split())
     gate = robustq.load(gated).training_["gate"]
-    assert gate["ball"] == "tv_all"
+    assert gate["indicators"] == ["r_tv_all"]
     done = call("score", gated, "train.csv", "-o", tmp_path / "o.parquet")
     assert done.returncode == 0, done.output
     table = pq.read_table(tmp_path / "o.parquet")
@@ -394,7 +402,7 @@ def test_a_model_file_cannot_choose_what_is_imported(folder, tmp_path):
     model.save(tmp_path / "evil.robustq")
     done = run("score", "evil.robustq", folder / "train.csv", "-o", "o.csv", cwd=tmp_path)
     assert done.returncode == 2
-    assert "unknown perturbation 'payload:X'" in done.stderr
+    assert "unknown indicator 'r_payload:X'" in done.stderr
     assert not (tmp_path / "ran").exists()
 
 

@@ -10,7 +10,7 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
 from robustq import InputError, rejection
-from robustq.rejection.plots import _spread, style_line
+from robustq.rejection.plots import FIXED, _spread, choose_styles, style_line
 
 mpl.use("Agg")
 
@@ -133,3 +133,14 @@ def test_figures_of_ones_own_are_used():
     axes = Figure().subplots()
     assert rejection.plot_curves({"one": curve}, ax=axes) is axes
     assert plt.get_fignums() == before
+
+
+def test_an_indicator_looks_the_same_in_every_picture():
+    few, many = ["r_tv", "u_max"], ["u_max", "r_mine", "r_chi2", "r_tv", "r_tv_all", "other"]
+    styles = choose_styles(many)
+    for name in few:
+        assert choose_styles(few)[name] == styles[name]
+    assert len({repr(style) for style in styles.values()}) == len(many)
+    assert styles["r_tv"][0] == styles["r_tv_all"][0] != styles["r_chi2"][0]
+    known = choose_styles(list(FIXED))
+    assert len({repr(style) for style in known.values()}) == len(FIXED)

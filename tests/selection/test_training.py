@@ -49,7 +49,7 @@ def test_a_gate_holds_for_the_model_it_was_calibrated_for():
     learned, held = split_rows(300, 0.5, 2)
     assert model.training_["rows"] == len(learned)
     gate = model.training_["gate"]
-    assert gate["ball"] == "tv_rows"
+    assert gate["indicators"] == ["r_tv_rows"]
     assert gate["rows"] == len(held)
     score = indicators.compute(model, X[held], "r_tv_rows")["r_tv_rows"]
     accepted = score > gate["above"]

@@ -16,7 +16,7 @@ from .consoles import (
     showing_progress,
     start_up,
 )
-from .evaluate import show_areas
+from .evaluate import show_areas, show_cautions, show_verdicts
 
 if TYPE_CHECKING:
     import numpy as np
@@ -51,7 +51,7 @@ def demo(
     make_folder(output)
     console = make_console()
     data = datasets.load("german", download=False)
-    X, y = data.X, _name_labels(data)
+    X, y = data.in_words()
     train, test = split_rows(len(y), 0.4, seed=0)
     say(
         console,
@@ -61,14 +61,17 @@ def demo(
     )
     X_test, y_test = take_rows(X, test), y[test]
     found: list[dict[str, Any]] = []
+    models: list[Any] = []
     for recipe in map(find_recipe, MODELS):
         with showing_progress(f"training: {recipe.title}"):
             model = make_estimator(recipe, {}, (), seed=0).fit(take_rows(X, train), y[train])
             model.training_ |= {"target": "class", "source": "german (UCI)"}
             model.save(output / f"{recipe.aliases[0]}.robustq")
             found.append(evaluate(model, X_test, y_test, title=recipe.title))
-        if len(found) == 1:
-            _show_predictions(console, model, X_test, y_test)
+        models.append(model)
+    show_verdicts(console, found)
+    show_cautions(found)
+    _show_predictions(console, models[0], X_test, y_test)
     _show_accuracy(console, found)
     report = output / "report.html"
     text = (
@@ -90,13 +93,7 @@ def _show_accuracy(console: Any, found: list[dict[str, Any]]) -> None:
         "\nReject the predictions that an indicator trusts least, ever more of them: the mean "
         "accuracy of the rest is AU-ARC. r_… is a robustness, u_… an uncertainty.",
     )
-    show_areas(console, found)
-
-
-def _name_labels(data: Any) -> np.ndarray[Any, Any]:
-    import numpy as np  # noqa: PLC0415 (slow to import)
-
-    return np.array([data.source.meanings[label] for label in data.y.tolist()])
+    show_areas(console, found, brief=True)
 
 
 def _show_predictions(console: Any, model: Any, X: Any, y: np.ndarray[Any, Any]) -> None:

@@ -34,7 +34,7 @@ from .options import (
 if TYPE_CHECKING:
     from robustq.io import Labelled
 
-__all__ = ["evaluate", "show_areas"]
+__all__ = ["evaluate", "show_areas", "show_cautions", "show_verdicts"]
 
 
 def evaluate(
@@ -102,12 +102,13 @@ def evaluate(
             classifier, X, y, title=title, names=names or None, ball=ball, rows=rows
         )
     write_evaluation([found], output, title=f"{title} on {name}")
-    for text in found["cautions"]:
-        caution(make_console(stderr=True), text)
     if as_json:
+        show_cautions([found])
         say_json(write(found))
         return
     console = make_console()
+    show_verdicts(console, [found])
+    show_cautions([found])
     console.print(
         f"{found['rows']:,} rows, accuracy {found['accuracy']:.3f} (always the most frequent "
         f"class: {found['frequent']:.3f})"
@@ -136,22 +137,45 @@ def _separate(model: Any, table: Any, target: str, where: str) -> Labelled:
     return data._replace(X=adapt_table(features, model.encoding_))
 
 
-def show_areas(console: Any, found: list[dict[str, Any]]) -> None:
-    """Show the AU-ARC of indicators, a column for each model, and what is to be said of them."""
+def show_verdicts(console: Any, found: list[dict[str, Any]]) -> None:
+    """Show what to make of each model, in words."""
+    for model in found:
+        name = f"{model['title']}: " if len(found) > 1 else ""
+        say(console, f"{name}{model['verdict']['text']}\n", style="bold")
+
+
+def show_cautions(found: list[dict[str, Any]]) -> None:
+    """Show what makes the figures less than they seem."""
+    for model in found:
+        name = f"{model['title']}: " if len(found) > 1 else ""
+        for text in model["cautions"]:
+            caution(make_console(stderr=True), f"{name}{text}")
+
+
+def show_areas(console: Any, found: list[dict[str, Any]], *, brief: bool = False) -> None:
+    """Show the AU-ARC of indicators, a column for each model, and what is to be said of them.
+
+    In brief, of those alone that the report draws.
+    """
     from rich.text import Text  # noqa: PLC0415 (slow to import)
 
     titles = [model["title"] for model in found] if len(found) > 1 else [""]
     table = make_table("AU-ARC", *titles, right=titles)
-    best = [max(item["area"] for item in model["indicators"].values()) for model in found]
     # In the order of the model that has the most.
     longest = sorted((model["indicators"] for model in found), key=len, reverse=True)
+    drawn = {name for model in found for name in model["shown"]}
     for name in dict.fromkeys(name for indicators in longest for name in indicators):
+        if brief and name not in drawn:
+            continue
         cells = []
-        for model, top in zip(found, best, strict=True):
+        for model in found:
             area = model["indicators"].get(name, {}).get("area")
-            style = "bold green" if area is not None and area >= top - 1e-9 else ""
+            # Marked where the bands say so only.
+            style = "bold green" if model["best"] == name else ""
             cells.append(Text("–" if area is None else f"{area:.4f}", style=style))
         fill_row(table, name, *cells)
     console.print(table)
+    if brief:
+        return
     for remark in dict.fromkeys(remark for model in found for remark in model["remarks"]):
         say(console, remark)

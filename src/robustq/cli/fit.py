@@ -79,7 +79,10 @@ def fit(
         typer.Option(help="Calibrate a gate: what it accepts has at most this error."),
     ] = None,
     confidence: Annotated[float, typer.Option(help="With which confidence.")] = 0.95,
-    perturbation: Annotated[str, typer.Option(help="Of the gate, as in tv or tv_all.")] = "tv",
+    perturbation: Annotated[
+        str,
+        typer.Option(help="What the gate goes by: a robustness, as in tv_all, or chosen by auto."),
+    ] = "auto",
     from_json: Annotated[
         Path | None, typer.Option(help="Make the model of `inspect --json`, not of data.")
     ] = None,
@@ -215,6 +218,7 @@ def _learn(
 ) -> Trained:
     from robustq.exceptions import RigidModelWarning, TableWarning  # noqa: PLC0415
     from robustq.indicators.finding import find_neighbourhood  # noqa: PLC0415 (slow to import)
+    from robustq.selection.choosing import AUTO  # noqa: PLC0415
     from robustq.selection.gates import Promise  # noqa: PLC0415
     from robustq.selection.training import train  # noqa: PLC0415
 
@@ -233,7 +237,7 @@ def _learn(
             holdout=holdout,
             seed=seed,
             promise=None if max_error is None else Promise(max_error, confidence),
-            neighbourhood=find_neighbourhood(perturbation),
+            neighbourhood=AUTO if perturbation == AUTO else find_neighbourhood(perturbation),
         )
 
 
@@ -302,18 +306,49 @@ def _show_holdout(console: Any, found: Holdout) -> None:
 
 
 def _show_gate(console: Any, gate: dict[str, Any]) -> None:
+    """Show what the gate goes by and why, what it promises, and what else could be promised."""
+    from robustq.selection.gates import Gate  # noqa: PLC0415 (slow to import)
+
+    name, tried = Gate.from_dict(gate).ranking.name, gate["choice"]["au_arc"]
+    if tried:
+        areas = ", ".join(f"{other} {area:.3f}" for other, area in tried.items())
+        say(
+            console,
+            f"Gate: goes by {name}, which ranked best on {gate['choice']['rows']:,} rows kept for "
+            f"this choice alone (AU-ARC: {areas}).",
+        )
     if gate["above"] is None:
         say(
             console,
             f"Gate: an error of at most {gate['max_error']:g} cannot be promised for this model "
-            "with these rows: nothing will be accepted.",
+            f"with these {gate['rows']:,} rows: nothing will be accepted.",
             style="yellow",
         )
+    else:
+        say(
+            console,
+            f"Gate: accepts {gate['accepted']:.0%}, those with {name} above {gate['above']:.4g}; "
+            f"their error is at most {gate['bound']:g} with {gate['confidence']:.0%} confidence, "
+            f"for rows that come as the {gate['rows']:,} did that it was calibrated on. The model "
+            "learned from the other rows only.",
+        )
+    _show_promises(console, gate)
+
+
+def _show_promises(console: Any, gate: dict[str, Any]) -> None:
+    from rich.text import Text  # noqa: PLC0415 (slow to import)
+
+    made = [(error, share) for error, share in gate["promises"] if share]
+    if not made:
         return
+    # Up to the first promise that accepts everything.
+    last = next((i for i, (_, share) in enumerate(made) if share == 1), len(made) - 1)
     say(
         console,
-        f"Gate: accepts {gate['accepted']:.0%}, those with a robustness ({gate['ball']}) above "
-        f"{gate['above']:.4g}; their error is at most {gate['bound']:.3f} with "
-        f"{gate['confidence']:.0%} confidence, for rows that come as these did. The model "
-        "learned from the other rows only.",
+        f"What could be promised with {gate['confidence']:.0%} confidence, each line for itself:",
     )
+    names = ("error at most", "accepts")
+    table = make_table(*names, right=names)
+    for error, share in made[: last + 1]:
+        fill_row(table, Text(f"{error:.1%}"), f"{share:.0%}")
+    console.print(table)

@@ -13,6 +13,8 @@ from .options import ModelPath
 __all__ = ["inspect"]
 
 MOST = 60
+MOST_SAID = 5
+GATE_DETAILS = ("levels", "promises")
 
 
 def inspect(
@@ -52,6 +54,8 @@ def _show_facts(console: Any, classifier: Any, size: int) -> None:
         # A sketch of rows tells people nothing.
         **{name: _say(value) for name, value in training.items() if name != "sketch"},
     }
+    if "gate" in training:
+        facts["gate"] = _say({n: v for n, v in training["gate"].items() if n not in GATE_DETAILS})
     for name, value in facts.items():
         table.add_row(Text(str(name), style="bold"), Text(str(value)))
     console.print(table)
@@ -93,5 +97,7 @@ def _list(values: list[Any], most: int = 6) -> str:
 
 def _say(value: Any) -> str:
     if isinstance(value, dict):
-        return ", ".join(f"{name} {_say(part)}" for name, part in value.items())
+        return ", ".join(f"{name} {_say(part)}" for name, part in value.items() if part != [])
+    if isinstance(value, list):
+        return ", ".join(map(_say, value)) if len(value) <= MOST_SAID else f"({len(value)})"
     return f"{value:.4g}" if isinstance(value, float) else str(value)

@@ -161,14 +161,14 @@ def _find_gate(
         if least != least:  # noqa: PLR0124 (NaN)
             msg = "--min-robustness must be a number"
             raise InputError(msg)
-        return Gate(get(asked[0]).name, least, inclusive=True)
+        return Gate.by(get(asked[0]).name, least, inclusive=True)
     told = training.get("gate")
     if not isinstance(told, dict):
         return None
     gate = Gate.from_dict(told)
-    if gate.robustness not in [neighbourhood.name for neighbourhood in asked]:
-        # Never by module and class: a file must not choose what is imported.
-        asked.append(read(gate.robustness))
+    known = {neighbourhood.name for neighbourhood in asked}
+    # Never by module and class: a file must not choose what is imported.
+    asked += [read(name) for name in gate.ranking.neighbourhoods if name not in known]
     return gate
 
 

@@ -53,6 +53,24 @@ class DataSet:
     split: tuple[Indices, Indices] | None
     place: str
 
+    def in_words(self) -> tuple[pa.Table, np.ndarray[Any, Any]]:
+        """Return X and y with words in place of codes, where UCI gives some.
+
+        Examples
+        --------
+        >>> X, y = load("german").in_words()
+        >>> sorted(X["housing"].unique().to_pylist())
+        ['free', 'owned', 'rented']
+        >>> sorted(set(y.tolist()))
+        ['bad', 'good']
+        """
+        columns = {}
+        for name in self.X.column_names:
+            words = self.source.words.get(name, {})
+            columns[name] = [words.get(value, value) for value in self.X[name].to_pylist()]
+        labels = [self.source.meanings.get(label, label) for label in self.y.tolist()]
+        return pa.table(columns), np.array(labels)
+
     def __repr__(self) -> str:
         classes = len(np.unique(self.y))
         return (

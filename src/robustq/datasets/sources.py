@@ -47,6 +47,8 @@ class Source:
         Whether the first file is for training and the second for testing.
     meanings : dict
         What the labels stand for, where they do not say it themselves.
+    words : dict of str to dict of str to str
+        What the codes of a feature stand for, where they are codes.
     note : str
         What was decided where the paper is silent.
     paper_rows : int, optional
@@ -69,6 +71,7 @@ class Source:
     header: bool = False
     split: bool = False
     meanings: dict[object, str] = field(default_factory=dict)
+    words: dict[str, dict[str, str]] = field(default_factory=dict)
     note: str = ""
     paper_rows: int | None = None
 
@@ -101,6 +104,73 @@ GERMAN = (
     *("rate", "personal_status", "other_debtors", "residence", "property", "age", "other_plans"),
     *("housing", "credits", "job", "dependents", "telephone", "foreign_worker", "class"),
 )
+# Never “none” alone: in a CSV that is a gap.
+GERMAN_WORDS = {
+    "checking": {
+        "A11": "below 0 DM",
+        "A12": "0 to 200 DM",
+        "A13": "200 DM or more, or salary for a year",
+        "A14": "no account",
+    },
+    "credit_history": {
+        "A30": "no credits, or all paid back",
+        "A31": "all at this bank paid back",
+        "A32": "paid back till now",
+        "A33": "delays in the past",
+        "A34": "critical, or credits elsewhere",
+    },
+    "purpose": {
+        "A40": "new car",
+        "A41": "used car",
+        "A42": "furniture",
+        "A43": "radio or television",
+        "A44": "appliances",
+        "A45": "repairs",
+        "A46": "education",
+        "A47": "vacation",
+        "A48": "retraining",
+        "A49": "business",
+        "A410": "other",
+    },
+    "savings": {
+        "A61": "below 100 DM",
+        "A62": "100 to 500 DM",
+        "A63": "500 to 1000 DM",
+        "A64": "1000 DM or more",
+        "A65": "unknown or none",
+    },
+    "employment": {
+        "A71": "unemployed",
+        "A72": "under 1 year",
+        "A73": "1 to 4 years",
+        "A74": "4 to 7 years",
+        "A75": "7 years or more",
+    },
+    "personal_status": {
+        "A91": "man, divorced or separated",
+        "A92": "woman, divorced, separated or married",
+        "A93": "man, single",
+        "A94": "man, married or widowed",
+        "A95": "woman, single",
+    },
+    "other_debtors": {"A101": "no others", "A102": "co-applicant", "A103": "guarantor"},
+    "property": {
+        "A121": "real estate",
+        "A122": "savings plan or life insurance",
+        "A123": "car or other",
+        "A124": "unknown or none",
+    },
+    "other_plans": {"A141": "at a bank", "A142": "at stores", "A143": "no others"},
+    "housing": {"A151": "rented", "A152": "owned", "A153": "free"},
+    "job": {
+        "A171": "unemployed, or unskilled and not resident",
+        "A172": "unskilled, resident",
+        "A173": "skilled",
+        "A174": "management, self-employed, highly qualified",
+    },
+    "telephone": {"A191": "no", "A192": "yes"},
+    "foreign_worker": {"A201": "yes", "A202": "no"},
+}
 NPHA = (
     *("Number of Doctors Visited", "Age", "Physical Health", "Mental Health", "Dental Health"),
     *("Employment", "Stress Keeps Patient from Sleeping"),
@@ -216,6 +286,7 @@ SOURCES: dict[str, Source] = {
             rows=1000,
             classes=2,
             meanings={1: "good", 2: "bad"},
+            words=GERMAN_WORDS,
         ),
         Source(
             id="D6",

@@ -12,16 +12,21 @@ from robustq.blocks import for_each_block
 from robustq.core.engine import has_kernel
 from robustq.core.neighbourhoods import read
 from robustq.credal.curves import trace
-from robustq.families.base import describe_endless, describe_unknown, ignoring_unknown_values
-from robustq.families.others import describe_others
-from robustq.families.seen_rows import find_seen
+from robustq.families.base import ignoring_unknown_values
 from robustq.indicators import get
 from robustq.indicators.choices import list_single, remark_on
-from robustq.indicators.scores import examine
+from robustq.indicators.scores import Examined, examine
+from robustq.indicators.table import ROBUSTNESS
 from robustq.rejection.averages import GRID
-from robustq.rejection.bands import confidence_band
+from robustq.rejection.resampling import resample
 from robustq.scoring import Guest
+from robustq.selection.gates import Gate
+from robustq.selection.thresholds import list_promises
 from robustq.tables.table import take_rows
+
+from .deciding import list_deciding
+from .health import list_cautions
+from .verdict import PROBABILITY, RATE, RISK, find_best, judge, list_compared
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,14 +37,15 @@ if TYPE_CHECKING:
     from robustq.core.assessment import Assessment
     from robustq.core.neighbourhoods import Neighbourhood, PerturbationLike
     from robustq.families.base import GenerativeClassifier
+    from robustq.rejection.resampling import Interval, Resampled
 
 __all__ = ["evaluate"]
 
 FEW_ROWS = 2000
 LEAST_ROBUST = 10
 MOST_CELLS = 100_000  # that are looked at to tell what predictions hang on
-RESAMPLES = 200
-MOST_BAND_ROWS = 20_000
+MOST_CURVES = 4
+MOST_CLASSES = 12
 
 
 def evaluate(
@@ -74,19 +80,27 @@ def evaluate(
     chosen = list(names or [name for name in known if len(y) <= FEW_ROWS or _is_quick(name)])
     told = read(ball)
     asked, features = _find_asked(model, X)
-    seen = examine(asked, features, chosen, more=[told])
+    seen = examine(asked, features, chosen, more=[told, *_list_gated(model)])
     correct = seen.assessment.prediction == y
     robustness = seen.assessment.robustness[told.name]
+    # What the verdict compares need not be among the indicators that were named.
+    compared = {f"{ROBUSTNESS}{told.name}": robustness, PROBABILITY: seen.assessment.probability}
+    resampled = resample(correct, {**compared, **seen.scores}, rate=RATE)
+    rivals = list_compared(resampled.values, told.name)
+    areas = {name: float(resampled.values[name][0]) for name in seen.scores}
     return {
         "title": title,
         "kind": getattr(model, "kind", type(model).__name__),
         "training": {k: v for k, v in getattr(model, "training_", {}).items() if k != "sketch"},
         "rows": len(y),
         **_describe_classes(y, correct),
-        "indicators": _describe_curves(correct, seen.scores),
+        "verdict": judge(correct, resampled, rivals),
+        "indicators": _describe_curves(correct, seen.scores, resampled),
+        "shown": _choose_shown(areas, rivals, named=names is not None),
+        "best": find_best(resampled, list(areas)),
         "left_out": [name for name in known if name not in chosen] if names is None else [],
         "unknown": seen.assessment.unknown,
-        "cautions": _list_cautions(model, X, y, seen.assessment),
+        "cautions": list_cautions(model, X, y, seen.assessment, told.name),
         "remarks": remark_on(model, seen.scores),
         "ball": told.name,
         "robustness": {
@@ -94,7 +108,9 @@ def evaluate(
             "wrong": _describe_spread(robustness[~correct]),
         },
         "points": {"correct": correct, "robustness": robustness},
-        "least": _list_least(X, y, seen.assessment, told.name, rows),
+        "gate": _try_gate(model, seen, correct, told.name),
+        "confusion": _count_confusion(y, seen.assessment.prediction),
+        "least": _list_least(model, X, y, seen.assessment, told.name, rows),
         "hanging": None if isinstance(model, Guest) else _describe_hanging(model, X, told),
         "credal": _describe_sets(asked, features, y, seen.assessment, told),
     }
@@ -120,32 +136,6 @@ def _describe_hanging(
     return {"rows": summary.rows, "features": summary.to_dict()}
 
 
-def _list_cautions(
-    model: Any, X: pa.Table, y: np.ndarray[Any, Any], assessment: Assessment
-) -> list[str]:
-    """Return, in words, what makes the figures less than they seem."""
-    cautions = list(model.cautions)
-    endless = [name for name, found in assessment.robustness.items() if np.isinf(found).all()]
-    if endless and not cautions:
-        cautions.append(describe_endless(endless, len(y)))
-    if assessment.unknown:
-        cautions.append(describe_unknown(assessment.unknown))
-    if assessment.others:
-        told = describe_others(model.estimator)
-        cautions.append(f"in {assessment.others:,} of {len(y):,} rows {told}")
-    seen = find_seen(model, X, y, getattr(model, "training_", {}).get("sketch"))
-    if seen is not None and seen.found:
-        rows = f"{seen.found:,} of {seen.looked_at:,} rows"
-        if seen.looked_at < len(y):
-            share = seen.found / seen.looked_at
-            rows = f"about {share:.0%} of the rows ({seen.found:,} of {seen.looked_at:,} looked at)"
-        cautions.append(
-            f"{rows} are equal to rows that the model has learned from: for such rows the figures "
-            "promise too much"
-        )
-    return cautions
-
-
 def _describe_sets(
     model: Any,
     X: Any,
@@ -156,6 +146,49 @@ def _describe_sets(
     """Return what sets of classes are worth at several sizes."""
     found = trace(model, X, y, told, assessment)
     return {name: column.tolist() for name, column in found.to_dict().items()}
+
+
+def _list_gated(model: GenerativeClassifier | Guest) -> list[Neighbourhood]:
+    """Return the neighbourhoods that the model's gate looks at."""
+    gate = getattr(model, "training_", {}).get("gate")
+    return [] if gate is None else list(map(read, Gate.from_dict(gate).ranking.neighbourhoods))
+
+
+def _try_gate(
+    model: GenerativeClassifier | Guest, seen: Examined, correct: Bools, ball: str
+) -> dict[str, Any]:
+    """Return what could be promised by these rows, and how the model's own gate did on them."""
+    scores = {f"{ROBUSTNESS}{name}": size for name, size in seen.assessment.robustness.items()}
+    scores[PROBABILITY] = seen.assessment.probability - 1.0
+    found: dict[str, Any] = {"confidence": 1.0 - RISK, "promises": {}, "own": None}
+    for name in (f"{ROBUSTNESS}{ball}", PROBABILITY):
+        promises = list_promises(correct, scores[name], 1.0 - RISK)
+        found["errors"] = promises.errors.tolist()
+        found["promises"][name] = promises.accepted.tolist()
+    told = getattr(model, "training_", {}).get("gate")
+    if told is not None:
+        gate = Gate.from_dict(told)
+        if set(gate.ranking.indicators) <= set(scores):
+            accepted = gate.accepts(scores)
+            found["own"] = {
+                "name": gate.ranking.name,
+                "max_error": told.get("max_error"),
+                "promised": gate.bound is not None,
+                "accepted": float(accepted.mean()),
+                "wrong": float((~correct[accepted]).mean()) if accepted.any() else None,
+            }
+    return found
+
+
+def _count_confusion(
+    y: np.ndarray[Any, Any], prediction: np.ndarray[Any, Any]
+) -> dict[str, Any] | None:
+    """Return how many rows of each class were predicted as which; None where classes are many."""
+    labels = np.unique(np.concatenate([y, prediction])).tolist()
+    if len(labels) > MOST_CLASSES:
+        return None
+    counts = [[int(np.sum((y == a) & (prediction == b))) for b in labels] for a in labels]
+    return {"labels": [_plain(label) for label in labels], "counts": counts}
 
 
 def _describe_classes(y: np.ndarray[Any, Any], correct: Bools) -> dict[str, Any]:
@@ -181,32 +214,48 @@ def _has_form(neighbourhood: Neighbourhood) -> bool:
     return neighbourhood.ball.form(np.array([0.5])) is not None
 
 
-def _describe_curves(correct: Bools, scores: dict[str, Floats]) -> dict[str, Any]:
+def _describe_curves(
+    correct: Bools, scores: dict[str, Floats], resampled: Resampled
+) -> dict[str, Any]:
     """Return what there is to say about each curve, several at once."""
     found: dict[str, Any] = dict.fromkeys(scores)
 
     def work(block: slice) -> None:
         for name in list(scores)[block]:
-            found[name] = _describe_curve(correct, scores[name])
+            found[name] = _describe_curve(correct, scores[name], resampled.area(name))
 
     for_each_block(work, len(scores), 1)
     return found
 
 
-def _describe_curve(correct: Bools, score: Floats) -> dict[str, Any]:
+def _describe_curve(correct: Bools, score: Floats, area: Interval) -> dict[str, Any]:
     curve = rejection.accuracy_rejection_curve(correct, score)
-    band = None
-    if len(correct) <= MOST_BAND_ROWS:
-        found = confidence_band(correct, score, n_resamples=RESAMPLES)
-        band = list(found.auc)
     rates = [rate for rate in GRID.tolist() if rate * len(correct) <= len(correct) - 1]
     return {
         "area": curve.auc,
-        "band": band,
+        "band": [area.low, area.high],
         "excess": curve.excess_aurc,
         "rates": rates,
         "accuracy": curve.at(rates).tolist(),
     }
+
+
+def _choose_shown(areas: dict[str, float], compared: list[str], *, named: bool) -> list[str]:
+    """Return the curves to draw: those compared, the probability, and the best of the others.
+
+    All of them, if somebody named them.
+    """
+    if named:
+        return list(areas)
+    shown = [name for name in (*compared, PROBABILITY) if name in areas]
+    others = sorted((name for name in areas if name not in shown), key=lambda n: -areas[n])
+    # With two classes u_marg and u_H draw the curve of u_max once more.
+    drawn = {areas[name] for name in shown}
+    for name in others:
+        if len(shown) < MOST_CURVES and areas[name] not in drawn:
+            shown.append(name)
+            drawn.add(areas[name])
+    return [name for name in areas if name in shown]
 
 
 def _describe_spread(values: Floats) -> dict[str, Any]:
@@ -216,12 +265,23 @@ def _describe_spread(values: Floats) -> dict[str, Any]:
 
 
 def _list_least(
-    X: pa.Table, y: np.ndarray[Any, Any], assessment: Assessment, ball: str, places: Indices | None
+    model: GenerativeClassifier | Guest,
+    X: pa.Table,
+    y: np.ndarray[Any, Any],
+    assessment: Assessment,
+    ball: str,
+    places: Indices | None,
 ) -> list[dict[str, Any]]:
-    """Return the least robust predictions, with what would flip them."""
+    """Return the least robust predictions, with what would flip them and what decides them."""
     least = replace(assessment, index=np.arange(len(y))).least(LEAST_ROBUST, ball)
     places = np.arange(len(y)) if places is None else places
-    features = take_rows(X, least.index).to_pylist()
+    shown = take_rows(X, least.index)
+    rivals = least.tipping_class[ball].tolist()
+    deciding = list_deciding(model, shown, least.prediction.tolist(), rivals)
+    features = [
+        {name: row[name] for name in names}
+        for names, row in zip(deciding, shown.to_pylist(), strict=True)
+    ]
     return [
         {
             "row": int(places[row]) + 1,
@@ -230,9 +290,9 @@ def _list_least(
             "probability": float(least.probability[rank]),
             "robustness": float(least.robustness[ball][rank]),
             "tipping_class": _plain(least.tipping_class[ball][rank]),
-            "features": {name: _plain(value) for name, value in shown.items()},
+            "features": {name: _plain(value) for name, value in values.items()},
         }
-        for rank, (row, shown) in enumerate(zip(least.index, features, strict=True))
+        for rank, (row, values) in enumerate(zip(least.index, features, strict=True))
     ]
 
 

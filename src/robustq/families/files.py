@@ -259,10 +259,11 @@ def _check_training(training: dict[str, Any]) -> None:
         _refuse(f"what it says about the training is odd: target_edges is {edges!r}")
     gate = training.get("gate")
     if gate is not None:
-        above = gate.get("above")
-        number = is_between(above, -1.0, 1e300, low_included=True)
-        if not isinstance(gate.get("ball"), str) or not (above is None or number):
-            _refuse(f"its gate cannot be used: {gate!r}")
+        above, names = gate.get("above"), gate.get("indicators", [gate.get("ball")])
+        number = above is None or is_between(above, -2.0, 1e300, low_included=True)
+        named = isinstance(names, list) and names and all(isinstance(name, str) for name in names)
+        if not named or not number:
+            _refuse(f"its gate cannot be used: {str(gate)[:200]}")
 
 
 def _are_edges(edges: Any) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,16 +21,35 @@ if TYPE_CHECKING:
     from .bands import Band
     from .curves import Curve
 
-__all__ = ["LAST", "SIZE", "plot_curves", "plot_robustness", "style_line", "tidy_axes"]
+__all__ = [
+    "LAST",
+    "SIZE",
+    "choose_styles",
+    "plot_curves",
+    "plot_robustness",
+    "style_line",
+    "tidy_axes",
+]
 
 # Okabe and Ito's colours, which colour-blind readers tell apart; with three kinds of lines, also
 # in black and white.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 LINES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (1.5, 1.2)))
+# An indicator looks the same in every picture: a colour for each ball, with everything perturbed
+# dashed; uncertainties are black, or dotted.
+BALLS = ("tv", "epsilon", "chi2", "kl", "odds_ratio", "pari_mutuel")
+FIXED: dict[str, tuple[str, Any]] = {
+    **{f"r_{ball}": (COLOURS[i], LINES[0]) for i, ball in enumerate(BALLS)},
+    **{f"r_{ball}_all": (COLOURS[i], LINES[1]) for i, ball in enumerate(BALLS)},
+    "u_max": ("#000000", LINES[0]),
+    "u_marg": ("#000000", LINES[1]),
+    "u_H": ("#000000", LINES[2]),
+    **{name: (COLOURS[i], LINES[2]) for i, name in enumerate(("u_t", "u_a", "u_e"))},
+}
 RIGHT, WRONG = COLOURS[0], COLOURS[1]
 LAST = 0.95
 SIZE = (8.0, 4.6)  # inches
-GAP = 0.045  # of the height, between labels
+GAP = 0.055  # of the height, between labels
 
 
 def _check_curves(curves: Any) -> None:
@@ -70,8 +89,9 @@ def plot_curves(
     ends: dict[str, float] = {}
     # Of the last few predictions the accuracy jumps about: it says nothing.
     last = min(LAST, max(float(curve.rates[-1]) for curve in curves.values()))
-    for index, (name, curve) in enumerate(curves.items()):
-        colour, line = style_line(index)
+    styles = choose_styles(list(curves))
+    for name, curve in curves.items():
+        colour, line = styles[name]
         shown = curve.rates <= last
         if not shown.any():
             shown, last = np.ones_like(shown), float(curve.rates[-1])
@@ -168,6 +188,14 @@ def _draw_accuracy(axes: Axes, size: Floats, right: Any, edges: Floats, name: st
     tidy_axes(axes, "Accuracy against robustness")
 
 
+def choose_styles(names: Sequence[str]) -> dict[str, tuple[str, Any]]:
+    """Return colour and kind of line for each name: always the same for indicators that we know."""
+    fixed = {name: FIXED[name] for name in names if name in FIXED}
+    others = [name for name in names if name not in FIXED]
+    free = [style for style in map(style_line, range(21)) if style not in fixed.values()]
+    return fixed | {name: free[i % len(free)] for i, name in enumerate(others)}
+
+
 def style_line(index: int) -> tuple[str, Any]:
     """Return colour and kind of line: the first 21 differ, and neighbours do in both."""
     return COLOURS[index % len(COLOURS)], LINES[index % len(LINES)]
@@ -181,10 +209,11 @@ def _label_ends(axes: Axes, ends: dict[str, float], areas: dict[str, float]) -> 
     from matplotlib.lines import Line2D  # noqa: PLC0415 (slow to import)
 
     low, high = axes.get_ylim()
+    styles = choose_styles(list(ends))
     names = sorted(ends, key=lambda name: (ends[name], areas[name]))
     heights = _spread([(ends[name] - low) / (high - low) for name in names], GAP, 1.0)
     for name, height in zip(names, heights, strict=True):
-        colour, line = style_line(list(ends).index(name))
+        colour, line = styles[name]
         outside: dict[str, Any] = {"transform": axes.transAxes, "clip_on": False}
         label = f"{name}  {areas[name]:.3f}"
         start = (ends[name] - low) / (high - low)
@@ -193,7 +222,7 @@ def _label_ends(axes: Axes, ends: dict[str, float], areas: dict[str, float]) -> 
             Line2D([1.03, 1.1], [height, height], color=colour, linestyle=line, lw=1.6, **outside)
         )
         axes.text(1.115, height, label, va="center", color=colour, parse_math=False, **outside)
-    axes.text(1.115, 1.04, "AU-ARC", color="#555555", fontsize="small", transform=axes.transAxes)
+    axes.text(1.115, 1.06, "AU-ARC", color="#555555", fontsize="small", transform=axes.transAxes)
 
 
 def _spread(heights: list[float], gap: float, top: float) -> list[float]:

@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 
 __all__ = ["as_json", "write_evaluation"]
 
+# Inches: small, so that letters are large enough on a phone.
+WIDE, NARROW = (5.8, 4.2), (4.6, 3.6)
+SINGLE = 0.75
+
 
 def write_evaluation(
     found: Sequence[Mapping[str, Any]], path: Path, *, title: str, text: str = ""
@@ -39,12 +43,24 @@ def write_evaluation(
     pictures = [_draw(model) for model in found]
     page = fill(
         "evaluation.html",
-        models=list(zip(found, pictures, strict=True)),
+        models=[
+            ({**model, "sets_at": _pick_size(model["credal"])}, drawn)
+            for model, drawn in zip(found, pictures, strict=True)
+        ],
         title=title,
         text=text,
         version=__version__,
     )
     write_atomically(path, page)
+
+
+def _pick_size(credal: Mapping[str, Any]) -> dict[str, float] | None:
+    """Return what sets are worth at the size where about three of four are a single class."""
+    places = [place for place, delta in enumerate(credal["delta"]) if delta > 0]
+    if not places:
+        return None
+    best = min(places, key=lambda place: abs(credal["determinacy"][place] - SINGLE))
+    return {name: column[best] for name, column in credal.items()}
 
 
 def as_json(found: Mapping[str, Any]) -> str:
@@ -76,17 +92,18 @@ def _draw(found: Mapping[str, Any]) -> dict[str, str]:
             curves=1,
         )
         for name, item in found["indicators"].items()
+        if name in found["shown"]
     }
-    figure = Figure(figsize=(8.5, 4.8), layout="constrained")
+    figure, spread, accuracy, sets = (
+        Figure(figsize=size, layout="constrained") for size in (WIDE, NARROW, NARROW, WIDE)
+    )
     plot_curves(
         curves, ax=figure.subplots(), title="Accuracy of the rest, the least trusted rejected"
     )
-    spread = Figure(figsize=(10, 4), layout="constrained")
-    first, second = spread.subplots(1, 2)
     name = f"robustness ({found['ball']})"
-    plot_robustness(**found["points"], name=name, axes=(first, second))
-    sets = Figure(figsize=(8.5, 4.2), layout="constrained")
-    title = "Sets of classes: how many hold one class only, and what they are worth"
+    axes = spread.subplots(), accuracy.subplots()
+    plot_robustness(**found["points"], name=name, axes=axes)
+    title = "Sets with one class only, and what sets are worth"
     read_curve(found["ball"], found["credal"]).plot(sets.subplots(), title)
-    pictures = {"curves": figure, "robustness": spread, "sets": sets}
+    pictures = {"curves": figure, "robustness": spread, "accuracy": accuracy, "sets": sets}
     return {name: as_image(render(picture, "svg")) for name, picture in pictures.items()}

@@ -19,7 +19,7 @@ from .guests import Guest
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from robustq.arrays import Indices
+    from robustq.arrays import Floats, Indices
     from robustq.core.neighbourhoods import Neighbourhood
     from robustq.families.base import GenerativeClassifier
     from robustq.selection.gates import Gate
@@ -62,7 +62,7 @@ class Scorer:
     keep : sequence of str, or None
         The columns of the rows that go into the results; None keeps all.
     gate : Gate, optional
-        On the robustness in one of the neighbourhoods.
+        On the robustness in some of the neighbourhoods, the probability, or both.
     delta : float, optional
         A size, to add the set of classes that no other beats for certain in each neighbourhood.
     kept_types : dict of str to DataType
@@ -183,7 +183,7 @@ class Scorer:
         if self.explain:
             columns[HANGS_ON] = self._describe_hanging(rows)
         if self.gate is not None:
-            columns["accepted"] = self.gate.accepts(columns[f"robustness_{self.gate.robustness}"])
+            columns["accepted"] = self.gate.accepts(self._list_scores(found))
         return columns
 
     def _describe_hanging(self, rows: pa.Table) -> pa.DictionaryArray:
@@ -192,6 +192,12 @@ class Scorer:
         if rows.num_rows:
             found = self.model.find_hanging(rows, self.neighbourhoods[0])
         return _as_dictionary(found, list(self.model.encoding_.names))
+
+    def _list_scores(self, found: Quantified) -> dict[str, Floats]:
+        """Return what a gate may go by."""
+        each = zip(self.neighbourhoods, found.robustness, strict=True)
+        scores = {f"r_{neighbourhood.name}": sizes for neighbourhood, sizes in each}
+        return {**scores, "u_max": found.probability - 1.0}
 
     def _labels(self, positions: Indices) -> pa.DictionaryArray:
         return _as_dictionary(positions, self.model.classes_.tolist())

@@ -16,13 +16,18 @@ from robustq.families.probabilities import predict_probabilities
 from robustq.indicators import BootstrapEnsemble, compute, get
 from robustq.tables.table import count_rows, take_rows
 
-from .gates import Gate, Promise, calibrate_gate, require_share
+from .choosing import AUTO, list_candidates
+from .gates import Promise, make_gate, require_share
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from robustq.arrays import Bools, Floats, Indices
     from robustq.perturbations import Perturbation
 
-    from .thresholds import Calibration
+    from .choosing import Choice
+    from .gates import Gate
+    from .thresholds import Calibration, Promises
 
 __all__ = ["SelectiveClassifier"]
 
@@ -43,7 +48,9 @@ class SelectiveClassifier(Scoring, ClassifierMixin, MetaEstimatorMixin, BaseEsti
         it in `sklearn.frozen.FrozenEstimator`: then all data given to fit serve to calibrate, and
         must be new to it.
     indicator : str or Perturbation, default "r_tv"
-        What to trust: see `robustq.indicators.names`; "r_tv_all" and the like too.
+        What to trust: see `robustq.indicators.names`; "r_tv_all" and the like too. "auto" takes
+        a quarter of the rows kept aside to choose among the probability, the robustness in tv (of
+        what the paper perturbs, and of everything) and both, their ranks added.
     max_error : float, default 0.05
         The largest share of wrong predictions among those accepted.
     confidence : float, default 0.95
@@ -69,11 +76,15 @@ class SelectiveClassifier(Scoring, ClassifierMixin, MetaEstimatorMixin, BaseEsti
     guaranteed_ : bool
         Whether there is a guarantee.
     error_bound_ : float
-        What the error is at most, with the confidence stated; NaN without a guarantee.
+        What the error is at most, with the confidence stated: `max_error`, NaN without a guarantee.
     coverage_ : float
         The share of the calibration data that is accepted.
     calibration_ : Calibration
         What was found at each threshold.
+    promises_ : Promises
+        Which errors could be promised, and at which coverage.
+    choice_ : Choice
+        What is trusted, and why.
     gate_ : Gate
         Who is accepted.
 
@@ -85,12 +96,14 @@ class SelectiveClassifier(Scoring, ClassifierMixin, MetaEstimatorMixin, BaseEsti
     >>> model = SelectiveClassifier(NaiveBayesClassifier(1.0), max_error=0.08).fit(X[:400], y[:400])
     >>> accepted = model.accepts(X[400:])
     >>> float((model.predict(X[400:]) == y[400:])[accepted].mean().round(2))
-    0.99
+    0.97
     """
 
     estimator_: Any
     classes_: np.ndarray[Any, Any]
     calibration_: Calibration
+    promises_: Promises
+    choice_: Choice
     gate_: Gate
 
     def __init__(
@@ -139,11 +152,13 @@ class SelectiveClassifier(Scoring, ClassifierMixin, MetaEstimatorMixin, BaseEsti
         train, own = take_rows(X, rest), labels[rest]
         self.estimator_ = clone(self.estimator).fit(train, own)
         self.ensemble_ = None
-        if get(self.indicator).needs == "ensemble":
+        if not self._is_auto and get(self.indicator).needs == "ensemble":
             self.ensemble_ = BootstrapEnsemble(self.estimator, random_state=rng).fit(train, own)
-        return self._calibrate(take_rows(X, aside), labels[aside])
+        return self._calibrate(take_rows(X, aside), labels[aside], rng)
 
-    def _calibrate(self, X: Any, labels: np.ndarray[Any, Any]) -> SelectiveClassifier:
+    def _calibrate(
+        self, X: Any, labels: np.ndarray[Any, Any], rng: np.random.RandomState | None = None
+    ) -> SelectiveClassifier:
         self.classes_ = self.estimator_.classes_
         if hasattr(self.estimator_, "n_features_in_"):
             self.n_features_in_ = self.estimator_.n_features_in_
@@ -151,21 +166,36 @@ class SelectiveClassifier(Scoring, ClassifierMixin, MetaEstimatorMixin, BaseEsti
             self.feature_names_in_ = self.estimator_.feature_names_in_
         correct = np.asarray(self.estimator_.predict(X)).reshape(len(labels)) == labels
         promise = Promise(self.max_error, self.confidence)
-        self.gate_, self.calibration_ = calibrate_gate(correct, self._scores(X), promise)
+        candidates, asked = self._list_candidates()
+        rng = read_random_state(self.random_state) if rng is None else rng
+        made = make_gate(correct, self._scores(X, asked), promise, candidates, rng)
+        self.gate_, self.calibration_, self.promises_, self.choice_ = made
         self.threshold_ = self.gate_.threshold
         self.accepts_all_ = self.gate_.inclusive
         self.guaranteed_ = self.gate_.bound is not None
         self.error_bound_ = np.nan if self.gate_.bound is None else self.gate_.bound
         self.coverage_ = self.gate_.accepted
         if not self.guaranteed_:
-            self._warn(len(labels))
+            self._warn()
         return self
 
-    def _warn(self, rows: int) -> None:
+    def _list_candidates(self) -> tuple[list[tuple[str, ...]], list[Any]]:
+        """Return what the gate may go by, and the indicators that takes."""
+        if self._is_auto:
+            candidates = list_candidates(self.estimator_)
+            return candidates, list(dict.fromkeys(name for c in candidates for name in c))
+        return [(get(self.indicator).name,)], [self.indicator]
+
+    @property
+    def _is_auto(self) -> bool:
+        return isinstance(self.indicator, str) and self.indicator == AUTO
+
+    def _warn(self) -> None:
         least = float(self.calibration_.bounds.min())
         msg = (
             f"no threshold guarantees an error of at most {self.max_error:g} with confidence "
-            f"{self.confidence:g} on {rows} calibration rows (the best bound is {least:.3g}): "
+            f"{self.confidence:g} on {self.calibration_.rows} calibration rows (the best bound is "
+            f"{least:.3g}): "
             "nothing will be accepted. Allow a larger error, or calibrate on more data"
         )
         warn_caller(NoGuaranteeWarning(msg))
@@ -192,13 +222,15 @@ class SelectiveClassifier(Scoring, ClassifierMixin, MetaEstimatorMixin, BaseEsti
         ndarray of bool, of shape (rows,)
         """
         require_fitted(self, "calibration_")
-        return self.gate_.accepts(self._scores(X)[self.gate_.indicator])
+        names = self.gate_.ranking.indicators if self._is_auto else [self.indicator]
+        return self.gate_.accepts(self._scores(X, names))
 
-    def _scores(self, X: Any) -> dict[str, Floats]:
-        return compute(self.estimator_, X, [self.indicator], ensemble=self.ensemble_)
+    def _scores(self, X: Any, names: Sequence[Any]) -> dict[str, Floats]:
+        return compute(self.estimator_, X, names, ensemble=self.ensemble_)
 
     def _check_parameters(self) -> None:
-        get(self.indicator)
+        if not self._is_auto:
+            get(self.indicator)
         if not hasattr(self.estimator, "fit"):
             msg = f"estimator must be a classifier, got {self.estimator!r}"
             raise InputError(msg)

@@ -14,9 +14,11 @@ from robustq.exceptions import InputError, ParameterError
 from robustq.indicators import get
 from robustq.indicators.choices import PAPER, list_wider
 from robustq.indicators.scores import Examined, examine
+from robustq.indicators.table import ROBUSTNESS
 from robustq.tables.table import take_rows
 
-from .gates import Promise, calibrate_gate, require_share
+from .choosing import AUTO, PROBABILITY, list_candidates
+from .gates import Promise, make_gate, require_share
 
 if TYPE_CHECKING:
     from robustq.arrays import Indices
@@ -68,7 +70,7 @@ def train(
     holdout: float | None,
     seed: int,
     promise: Promise | None = None,
-    neighbourhood: PerturbationLike = "tv",
+    neighbourhood: PerturbationLike = AUTO,
 ) -> Trained:
     """Return the model, fitted, and how good a copy of it was on rows held out.
 
@@ -84,8 +86,8 @@ def train(
         The share of the rows held out; None holds out none.
     seed : int
     promise : Promise, optional
-    neighbourhood : Neighbourhood or str, default "tv"
-        Whose robustness the gate goes by.
+    neighbourhood : Neighbourhood or str, default "auto"
+        Whose robustness the gate goes by; "auto" chooses among robustness, probability and both.
     """
     if holdout is None:
         if promise is not None:
@@ -96,15 +98,16 @@ def train(
     if len(y) < 2:
         msg = "there is a single row with a label: give more, or hold none out"
         raise InputError(msg)
-    by = None if promise is None else read(neighbourhood)
+    chosen = isinstance(neighbourhood, str) and neighbourhood == AUTO
+    by = None if promise is None or chosen else read(neighbourhood)
     learned, held = split_rows(len(y), holdout, seed)
     copy = clone(model).fit(take_rows(X, learned), y[learned])
     seen = _try(copy, take_rows(X, held), by)
     found = _describe(seen, y[learned], y[held])
     told = {name: value for name, value in asdict(found).items() if name != "frequent"}
     facts = {"holdout": told}
-    if promise is not None and by is not None:
-        facts["gate"] = _calibrate(seen, y[held], promise, by)
+    if promise is not None:
+        facts["gate"] = _calibrate(copy, seen, y[held], promise, by, seed)
     fitted = model.fit(X, y) if promise is None else copy
     fitted.training_ |= facts
     return Trained(fitted, found)
@@ -127,9 +130,18 @@ def _describe(seen: Examined, learned: Any, held: Any) -> Holdout:
 
 
 def _calibrate(
-    seen: Examined, held: Any, promise: Promise, neighbourhood: Neighbourhood
+    copy: GenerativeClassifier,
+    seen: Examined,
+    held: Any,
+    promise: Promise,
+    by: Neighbourhood | None,
+    seed: int,
 ) -> dict[str, Any]:
-    correct = seen.assessment.prediction == held
-    scores = {get(neighbourhood).name: seen.assessment.robustness[neighbourhood.name]}
-    gate, _ = calibrate_gate(correct, scores, promise)
-    return gate.to_dict(promise, len(held))
+    found = seen.assessment
+    # As `robustq score` will have them.
+    scores = {f"{ROBUSTNESS}{name}": score for name, score in found.robustness.items()}
+    scores[PROBABILITY] = found.probability - 1.0
+    candidates = list_candidates(copy) if by is None else [(get(by).name,)]
+    rng = np.random.RandomState(seed)
+    made = make_gate(found.prediction == held, scores, promise, candidates, rng)
+    return made.to_dict(promise)
