@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 from scipy.stats import binom
 
-from robustq import GenerativeForestClassifier, NaiveBayesClassifier, rejection
+from robustq import GenerativeForestClassifier, NaiveBayesClassifier, RigidModelWarning, rejection
 from robustq.experiments.deciding import list_deciding
 from robustq.experiments.evaluation import evaluate
 from robustq.experiments.verdict import find_best, judge, list_compared
@@ -107,7 +107,8 @@ def table(rows, seed=0):
 
 def test_ill_models_are_named():
     X, y = table(200)
-    forest = GenerativeForestClassifier(3, max_depth=0, random_state=0).fit(X, y)
+    with pytest.warns(RigidModelWarning):
+        forest = GenerativeForestClassifier(3, max_depth=0, random_state=0).fit(X, y)
     told = evaluate(forest, X, y, title="m")
     said = " ".join(told["cautions"])
     assert "for every row; always saying" in said
