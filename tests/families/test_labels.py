@@ -10,6 +10,7 @@ every_family = pytest.mark.parametrize("family", [NaiveBayesClassifier, Generati
 
 
 @every_family
+@pytest.mark.filterwarnings("ignore::robustq.RigidModelWarning")  # four rows make no forest
 def test_one_weight_is_that_of_every_row(family):
     one, each = (family().fit(X, Y, sample_weight=w).to_dict() for w in (3.0, [3.0] * 4))
     assert one == each
