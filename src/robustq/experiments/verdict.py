@@ -125,7 +125,8 @@ def _say_worse(name: str, own: Interval, other: Interval, by: Pair, of_all: floa
         "On this data the probability separates right from wrong predictions better than "
         f"robustness does: use the probability. Send the least probable {RATE:.0%} to a person: "
         f"the rest is {other.value:.1%} right, of all {of_all:.1%}; by robustness ({name}) it "
-        f"would be {own.value:.1%}, a difference of {_band(by[0])}."
+        f"would be {own.value:.1%}, a difference of {_band(by[0])}. "
+        f"Averaged over all shares (AU-ARC) the difference is {_band(by[1])}."
     )
 
 
