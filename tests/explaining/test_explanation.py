@@ -289,7 +289,7 @@ def test_neighbourhoods_of_the_whole_say_why_they_have_no_changes():
     assert explanation.changes == ()
     assert "not perturbed each on its own" in explanation.note
     with pytest.raises(UnsupportedError, match="a column is a number"):
-        MODELS["forest"].explain(X.iloc[[5]], "tv_joint")
+        GenerativeForestClassifier(2, smoothing=1e-6).fit(X, Y).explain(X.iloc[[5]], "tv_joint")
 
 
 def test_names_and_values_have_no_power_over_terminals_and_pages():

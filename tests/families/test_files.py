@@ -51,7 +51,7 @@ MODELS = {
     "forest": GenerativeForestClassifier(4, random_state=0),
     "additive": GenerativeForestClassifier(4, leaves="additive", random_state=0),
     "likelihood": GenerativeForestClassifier(3, smoothing=0.0, max_depth=None, random_state=1),
-    "tree": GenerativeTreeClassifier(max_depth=4),
+    "tree": GenerativeTreeClassifier(max_depth=4, random_state=0),
 }
 
 

@@ -522,14 +522,14 @@ class GenerativeClassifier(Scoring, ClassifierMixin, BaseEstimator, ABC):
         self._report_unknown(table, self._for_each_block(table, found.fill))
         return Explanations(found)
 
-    def find_hanging(self, X: Any, neighbourhood: Neighbourhood) -> Indices:
+    def find_hanging(self, X: Any, perturbation: PerturbationLike = "tv") -> Indices:
         """Return the position of the feature that each prediction hangs on, −1 if there is none.
 
         It is what `explain` tells, without the rest; says nothing of values never seen.
         """
         from robustq.explaining.explainer import find_hanging  # noqa: PLC0415 (only where asked for)
 
-        table = self._arrange(X)
+        table, neighbourhood = self._arrange(X), read(perturbation)
         out = np.empty(table.rows, dtype=np.int64)
 
         def work(block: slice, rows: Rows) -> None:

@@ -472,8 +472,11 @@ class Forest:
 
     def probability(self, leaf: int, feature: int, code: int) -> float:
         """Return the probability of a category at a leaf, within its cell."""
-        at = self.base_starts[self.slots[feature]] + code
-        return self._ratio(leaf, feature, code) * (float(self.base[at]) if len(self.base) else 1.0)
+        ratio = self._ratio(leaf, feature, code)
+        if not len(self.base):
+            return ratio
+        base = float(self.base[self.base_starts[self.slots[feature]] + code])
+        return min(1.0, ratio * base)  # rounding may go beyond
 
     def _ratio(self, leaf: int, feature: int, code: int) -> float:
         cell = leaf * len(self.categorical) + int(self.slots[feature])
