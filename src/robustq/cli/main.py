@@ -23,6 +23,7 @@ from .consoles import complain
 from .datasets import list_datasets
 from .demo import demo
 from .evaluate import evaluate
+from .explore import explore
 from .fit import fit
 from .inspect import inspect
 from .limits import divide_if_limited
@@ -77,6 +78,7 @@ for name, command in (
     ("fit", fit),
     ("score", score),
     ("evaluate", evaluate),
+    ("explore", explore),
     ("inspect", inspect),
     ("reproduce", reproduce),
     ("datasets", list_datasets),

@@ -1,6 +1,13 @@
 """Pages that people read: each is one file that needs nothing else, made from one dictionary."""
 
 from .evaluation import as_json, write_evaluation
+from .exploration import Exploration, make_exploration
 from .reproduction import write_reproduction
 
-__all__ = ["as_json", "write_evaluation", "write_reproduction"]
+__all__ = [
+    "Exploration",
+    "as_json",
+    "make_exploration",
+    "write_evaluation",
+    "write_reproduction",
+]

@@ -17,6 +17,7 @@ import numpy as np
 
 from robustq import __version__
 from robustq.core.neighbourhoods import read
+from robustq.core.quantified import Quantified
 from robustq.exceptions import UnsupportedError
 from robustq.families.base import GenerativeClassifier, encode
 from robustq.families.table import recipe_of
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 __all__ = ["LARGE", "MOST_ROWS", "Exploration", "make_exploration"]
 
 MOST_ROWS = 50_000
-LARGE = 30 * 2**20  # characters of a page that many mail servers refuse
+LARGE = 30  # megabytes
 # The documents that method.js reads.
 KNOWN = {"naive_bayes", "bayesian_network", "network_mixture", "generative_forest", "circuit"}
 SCRIPTS = ("method.js", "page.js")
@@ -63,6 +64,11 @@ class Exploration(NamedTuple):
         """How large the file is."""
         return len(self.text.encode()) / 2**20
 
+    @property
+    def is_large(self) -> bool:
+        """Whether that is more than most people can mail."""
+        return self.megabytes > LARGE
+
     def write(self, path: Path) -> None:
         """Write it; it appears when it is complete."""
         write_atomically(path, self.text)
@@ -70,7 +76,7 @@ class Exploration(NamedTuple):
 
 def make_exploration(
     model: Any,
-    X: Any,
+    X: Any = None,
     y: Any = None,
     *,
     title: str = "predictions",
@@ -84,7 +90,8 @@ def make_exploration(
     model : classifier
         Fitted. Of robustq's own the page holds the model itself, and values can be edited; of any
         other with `predict_proba`, only its posteriors.
-    X : frame, Arrow table or array
+    X : frame, Arrow table or array, optional
+        Without it the page has one row to fill in.
     y : array_like, optional
         The true labels.
     title : str
@@ -94,7 +101,7 @@ def make_exploration(
     seed : int
         Of the sample that is taken from more than `MOST_ROWS` rows.
     """
-    total = count_rows(X)
+    total = 0 if X is None else count_rows(X)
     chosen = _sample(total, seed)
     numbers = np.arange(total) if rows is None else np.asarray(rows)
     if len(chosen) < total:
@@ -137,6 +144,9 @@ def _find_labels(classes: list[Any], labels: Any) -> Indices:
 def _describe(model: Any, X: Any) -> dict[str, Any]:
     """Return the model and its answers, or only the answers, and why."""
     if not isinstance(model, GenerativeClassifier):
+        if X is None:
+            msg = f"{type(model).__name__} tells nothing without rows: give X"
+            raise UnsupportedError(msg)
         return _describe_posteriors(
             model, X, f"of {type(model).__name__} only its probabilities are known here"
         )
@@ -147,7 +157,7 @@ def _describe(model: Any, X: Any) -> dict[str, Any]:
         )
     name = "tv" if set(model.model_.default_parts) == set(model.parts) else "tv_all"
     try:
-        found = model.quantify(X, [read(name)])
+        found = Quantified.empty(1, 0) if X is None else model.quantify(X, [read(name)])
     except UnsupportedError as error:
         return _describe_posteriors(model, X, str(error))
     document["features"] = [_describe_feature(feature) for feature in document["features"]]
@@ -185,6 +195,8 @@ def _plain(value: Any) -> Any:
 
 def _encode_columns(model: GenerativeClassifier, X: Any) -> list[Any]:
     encoding = model.encoding_
+    if X is None:
+        return [_pack(np.zeros(0)) for _ in encoding.columns]
     rows = encode(encoding, encoding.arrange(Table.read(X), type(model).__name__))
     return [
         _pack(rows.numbers[:, encoding.numeric.index(index)] if numeric else rows.codes[:, index])

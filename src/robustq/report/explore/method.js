@@ -14,18 +14,16 @@
 
 const method = (() => {
   // ── Balls ─────────────────────────────────────────────────────────────────────────────────────
-  // Each gives the bounds of one probability q, the lower expectation of values f (sorted upward,
-  // with their probabilities), and what a size δ means for a mass function with n rows behind it.
+  // Each gives the bounds of one probability q and the lower expectation of values f (sorted upward,
+  // with their probabilities q) at a size d. Where k = 1 − d matters it is given too: near d = 1 it
+  // has digits that d has lost. For those balls (`odds`) sizes are searched for as x = d / (1 − d).
 
   const clip = (x, low, high) => (x < low ? low : x > high ? high : x);
-  const hiddenRecords = (delta, n) => 1 / (1 + n / delta);
-  const perRow = (delta, n) => delta / n;
   const LARGEST = 1e300;
-  const BELOW_ONE = 1 - 2 ** -53;
 
   const BALLS = {
     tv: {
-      end: 1, closed: true, largest: 1, local: perRow,
+      end: 1, closed: true, largest: 1,
       lower: (q, d) => Math.max(0, q - d),
       upper: (q, d) => Math.min(1, q + d),
       // δ of mass goes from the largest values to the smallest.
@@ -41,17 +39,17 @@ const method = (() => {
       },
     },
     epsilon: {
-      end: 1, closed: true, largest: 1, local: hiddenRecords,
-      lower: (q, d) => (1 - d) * q,
+      end: 1, closed: true, odds: true,
+      lower: (q, d, k) => k * q,
       upper: (q, d) => q + d * (1 - q),
-      expect(q, f, d) {
+      expect(q, f, d, k) {
         let mean = 0;
-        for (let k = 0; k < q.length; k++) mean += q[k] * f[k];
-        return (1 - d) * mean + d * f[0];
+        for (let i = 0; i < q.length; i++) mean += q[i] * f[i];
+        return k * mean + d * f[0];
       },
     },
     chi2: {
-      end: Infinity, closed: false, largest: LARGEST, local: perRow, keepsZero: true,
+      end: Infinity, closed: false, largest: LARGEST, keepsZero: true,
       // As a product, because q − √(δq(1−q)) cancels where it is nearly zero.
       lower(q, d) {
         if (q <= 0) return 0;
@@ -83,7 +81,7 @@ const method = (() => {
       },
     },
     pari_mutuel: {
-      end: Infinity, closed: false, largest: LARGEST, local: perRow, keepsZero: true,
+      end: Infinity, closed: false, largest: LARGEST, keepsZero: true,
       lower: (q, d) => clip(q < 0.5 ? q - d + d * q : q - d * (1 - q), 0, q),
       upper: (q, d) => Math.min(1, q + d * q),
       // The smallest values are filled first, each up to its bound.
@@ -99,25 +97,25 @@ const method = (() => {
       },
     },
     odds_ratio: {
-      end: 1, closed: false, largest: BELOW_ONE, local: hiddenRecords, keepsZero: true,
-      lower: (q, d) => Math.min(q, ((1 - d) * q) / (1 - d + d * (1 - q))),
-      upper: (q, d) => clip(q / (1 - d + d * q), q, 1),
+      end: 1, closed: false, odds: true, keepsZero: true,
+      lower: (q, d, k) => Math.min(q, (k * q) / (k + d * (1 - q))),
+      upper: (q, d, k) => (q > 0 ? clip(q / (k + d * q), q, 1) : 0),
       // What lies above the lower expectation shrinks by 1 − δ.
-      expect(q, f, d) {
+      expect(q, f, d, k) {
         const n = q.length, above = new Float64Array(n);
         let mass = 0, sum = 0;
-        for (let k = n - 1; k >= 0; k--) {
-          above[k] = sum;
-          if (k) sum += (q[k] + mass) * (f[k] - f[k - 1]);
-          mass += q[k];
+        for (let i = n - 1; i >= 0; i--) {
+          above[i] = sum;
+          if (i) sum += (q[i] + mass) * (f[i] - f[i - 1]);
+          mass += q[i];
         }
         let before = 0, below = 0, total = 0, weight = 0;
-        for (let k = 0; k < n; k++) {
-          if (k) below += before * (f[k] - f[k - 1]);
-          const w = (1 - d) * above[k] >= below ? q[k] : (1 - d) * q[k];
-          total += w * f[k];
+        for (let i = 0; i < n; i++) {
+          if (i) below += before * (f[i] - f[i - 1]);
+          const w = k * above[i] >= below ? q[i] : k * q[i];
+          total += w * f[i];
           weight += w;
-          before += q[k];
+          before += q[i];
         }
         return Math.max(total / weight, f[0]);
       },
@@ -125,15 +123,16 @@ const method = (() => {
   };
 
   /** Lower expectation of any values: of two outcomes by the bounds, else in their order. */
-  function lowerExpectation(ball, q, f, d) {
+  function lowerExpectation(ball, q, f, d, k) {
     if (q.length === 2) {
-      const [low, high] = f[0] <= f[1] ? [0, 1] : [1, 0];
-      return f[low] + (f[high] - f[low]) * ball.lower(q[high], d);
+      const low = f[0] <= f[1] ? 0 : 1, high = 1 - low;
+      if (f[high] === 0) return f[low] * ball.upper(q[low], d, k);
+      return f[low] + (f[high] - f[low]) * ball.lower(q[high], d, k);
     }
-    let order = [];
-    for (let k = 0; k < q.length; k++) if (!ball.keepsZero || q[k] > 0) order.push(k);
+    const order = [];
+    for (let i = 0; i < q.length; i++) if (!ball.keepsZero || q[i] > 0) order.push(i);
     order.sort((a, b) => f[a] - f[b]);
-    return ball.expect(order.map((k) => q[k]), order.map((k) => f[k]), d);
+    return ball.expect(order.map((i) => q[i]), order.map((i) => f[i]), d, k);
   }
 
   // ── What a row reaches ────────────────────────────────────────────────────────────────────────
@@ -142,84 +141,132 @@ const method = (() => {
   const VALUE = 0, LEAF = 1, LABEL = 2, PRODUCT = 3, SUM = 4;
   const STEP = 512, BIG = 2 ** STEP, SMALL = 2 ** -STEP, LOW = 2 ** -256, HIGH = 2 ** 256;
 
-  class Reached {
-    constructor() { this.nodes = []; }
+  class Node {
+    constructor(kind, speaks, part, feature, rows) {
+      this.kind = kind;
+      this.speaks = speaks; // of the class
+      this.part = part; // of the model; null where no ball moves it
+      this.feature = feature;
+      this.rows = rows; // training rows behind it; null where nobody counted
+      this.p = 0;
+      this.e = 0;
+      this.q = null;
+      this.f = null;
+      this.children = null;
+      this.free = false; // whether it is perturbed
+      this.moves = false; // whether something at or below it is
+      this.lo = 0; this.loE = 0; this.up = 0; this.upE = 0;
+    }
+  }
 
-    add(node) {
-      node.lo = node.up = 0;
-      node.loE = node.upE = 0;
-      node.free = false;
+  class Reached {
+    constructor() { this.nodes = []; this.moving = []; }
+
+    add(kind, speaks, part, feature, rows) {
+      const node = new Node(kind, speaks, part, feature, rows);
       this.nodes.push(node);
       return node;
     }
 
-    value(p, e = 0) { return this.add({ kind: VALUE, p, e, speaks: false, part: null }); }
+    value(p, e = 0) {
+      const node = this.add(VALUE, false, null, -1, null);
+      node.p = p;
+      node.e = e;
+      return node;
+    }
 
     /** What a feature's mass function gives to the value observed; one outcome is no choice. */
     leaf(p, outcomes, part, feature, rows) {
-      const own = outcomes > 1 ? part : null;
-      return this.add({ kind: LEAF, p, part: own, feature, rows, speaks: false });
+      const node = this.add(LEAF, false, outcomes > 1 ? part : null, feature, rows);
+      node.p = p;
+      return node;
     }
 
     /** A mass function on the classes. */
     label(q, part, rows) {
-      const own = q.length > 1 ? part : null;
-      return this.add({ kind: LABEL, q, part: own, feature: -1, rows, speaks: true });
+      const node = this.add(LABEL, true, q.length > 1 ? part : null, -1, rows);
+      node.q = q;
+      return node;
     }
 
     product(children) {
-      const speaks = children.some((child) => child.speaks);
-      return this.add({ kind: PRODUCT, children, speaks, part: null });
+      const node = this.add(PRODUCT, children.some((child) => child.speaks), null, -1, null);
+      node.children = children;
+      return node;
     }
 
     /** A mean of children; null stands for one that the row does not reach, of value 0. */
     sum(children, q, part, feature, rows) {
-      const own = q.length > 1 ? part : null;
       const speaks = children.some((child) => child && child.speaks);
-      const f = new Float64Array(q.length);
-      return this.add({ kind: SUM, children, q, part: own, feature, rows, speaks, f });
+      const node = this.add(SUM, speaks, q.length > 1 ? part : null, feature, rows);
+      node.children = children;
+      node.q = q;
+      node.f = new Float64Array(q.length);
+      return node;
     }
   }
 
   /** Mark what moves. */
   function mark(reached, hood) {
+    reached.moving.length = 0;
     for (const node of reached.nodes) {
       node.free = node.part !== null
         && (hood.parts.has(node.part) || (hood.feature >= 0 && node.feature === hood.feature))
         && !(hood.byRows && (node.rows === null || node.rows === undefined));
+      node.moves = node.free || (node.children !== null && node.children.some((child) => child && child.moves));
+      if (node.moves) reached.moving.push(node);
     }
   }
 
-  const sizeAt = (hood, node, delta) => {
-    if (!hood.byRows) return delta;
-    return delta > 0 ? Math.min(hood.ball.local(delta, node.rows), hood.ball.largest) : 0;
-  };
+  // The size for a mass function with n rows behind it, and 1 − size where that matters: with x
+  // hidden records (`odds`) it is x / (n + x), else x / n.
+  let d = 0, k = 1;
+  const ENDLESS = Number.MAX_VALUE;
 
-  /** The lower value of the last node, the root, for what each class pays: m, as m · 2^(512 e). */
-  function lower(reached, hood, payoff, delta) {
-    for (const node of reached.nodes) {
+  function resize(hood, node, x) {
+    const { ball } = hood;
+    if (ball.odds) {
+      const n = hood.byRows ? node.rows : 1;
+      d = x > 0 ? (x === ENDLESS ? 1 : x / (n + x)) : 0;
+      k = x > 0 ? (x === ENDLESS ? 0 : Math.max(n / (n + x), ball.closed ? 0 : 1e-300)) : 1;
+    } else d = hood.byRows ? (x > 0 ? Math.min(x / node.rows, ball.largest) : 0) : x;
+  }
+
+  /** The lower value of each of some nodes for what each class pays; of the last one, the root. */
+  function lower(nodes, hood, payoff, x) {
+    const { ball } = hood;
+    for (const node of nodes) {
+      if (node.free) resize(hood, node, x);
       if (node.kind === LEAF) {
-        const d = node.free ? sizeAt(hood, node, delta) : 0;
-        set(node, node.free ? hood.ball.lower(node.p, d) : node.p, 0,
-          node.free ? hood.ball.upper(node.p, d) : node.p, 0);
+        if (node.free) set(node, ball.lower(node.p, d, k), 0, ball.upper(node.p, d, k), 0);
+        else set(node, node.p, 0, node.p, 0);
       } else if (node.kind === PRODUCT) multiply(node);
-      else if (node.kind === SUM) average(node, hood, delta);
+      else if (node.kind === SUM) average(node, ball);
       else if (node.kind === LABEL) {
-        const f = payoff;
-        let v = 0;
-        if (node.free) v = lowerExpectation(hood.ball, node.q, f, sizeAt(hood, node, delta));
-        else for (let c = 0; c < f.length; c++) v += node.q[c] * f[c];
-        set(node, v, 0, v, 0);
+        const v = expectation(node, ball, payoff);
+        set(node, v, 0, 0, 0);
       } else set(node, node.p, node.e, node.p, node.e);
     }
-    return reached.nodes[reached.nodes.length - 1];
+    return nodes[nodes.length - 1];
+  }
+
+  /** The expectation of values under a node's mass function, the lower one if it is perturbed. */
+  function expectation(node, ball, f) {
+    if (node.free) return lowerExpectation(ball, node.q, f, d, k);
+    let v = 0;
+    for (let i = 0; i < f.length; i++) v += node.q[i] * f[i];
+    return v;
   }
 
   function set(node, lo, loE, up, upE) {
-    while (lo !== 0 && Math.abs(lo) < LOW) { lo *= BIG; loE--; }
-    while (Math.abs(lo) > HIGH) { lo *= SMALL; loE++; }
-    while (up !== 0 && Math.abs(up) < LOW) { up *= BIG; upE--; }
-    while (Math.abs(up) > HIGH) { up *= SMALL; upE++; }
+    if (lo !== 0) {
+      while (lo < LOW && lo > -LOW) { lo *= BIG; loE--; }
+      while (lo > HIGH || lo < -HIGH) { lo *= SMALL; loE++; }
+    }
+    if (up !== 0) {
+      while (up < LOW) { up *= BIG; upE--; }
+      while (up > HIGH) { up *= SMALL; upE++; }
+    }
     node.lo = lo; node.loE = loE; node.up = up; node.upE = upE;
   }
 
@@ -237,33 +284,50 @@ const method = (() => {
     else set(node, own.lo * up, own.loE + upE, 0, 0);
   }
 
-  function average(node, hood, delta) {
-    const d = node.free ? sizeAt(hood, node, delta) : 0;
-    const [lo, loE] = mean(node, hood, d, "lo", 1);
+  function average(node, ball) {
+    if (node.q.length === 2 && node.speaks && (!node.children[0] || !node.children[1])) {
+      // One child is reached, as in most splits: only its own weight matters.
+      const i = node.children[0] ? 0 : 1, child = node.children[i], q = node.q[i];
+      const weight = !node.free ? q : child.lo > 0 ? ball.lower(q, d, k) : ball.upper(q, d, k);
+      set(node, child.lo * weight, child.loE, 0, 0);
+      return;
+    }
+    const top = spread(node, true);
+    const lo = top === null ? 0 : settle(node, ball, true, top), loE = settled;
     if (node.speaks) { set(node, lo, loE, 0, 0); return; }
-    const [up, upE] = mean(node, hood, d, "up", -1);
-    set(node, lo, loE, -up, upE);
+    const most = spread(node, false);
+    const up = most === null ? 0 : settle(node, ball, false, most);
+    set(node, lo, loE, -up, settled);
   }
 
-  /** Lower mean of the children's values times a sign. The largest decide, unless they weigh 0. */
-  function mean(node, hood, d, which, sign) {
-    const { children, f, q } = node, scale = which + "E";
-    let top = -Infinity, next;
-    for (const child of children) if (child && child[which] !== 0) top = Math.max(top, child[scale]);
-    if (top === -Infinity) return [0, 0];
+  /** The largest exponent among the children; null if all are 0. */
+  function spread(node, low) {
+    let top = null;
+    settled = 0;
+    for (const child of node.children) {
+      if (!child || (low ? child.lo : child.up) === 0) continue;
+      const e = low ? child.loE : child.upE;
+      if (top === null || e > top) top = e;
+    }
+    return top;
+  }
+
+  let settled = 0; // the exponent of what `settle` returned
+
+  /** The lower mean of lower values, or of −upper ones. The largest decide, unless they weigh 0. */
+  function settle(node, ball, low, top) {
+    const { children, f } = node;
     for (;;) {
-      next = -Infinity;
-      for (let k = 0; k < children.length; k++) {
-        const child = children[k], value = child ? child[which] : 0;
-        const lag = value === 0 ? 0 : clip(child[scale] - top, -2, 1);
-        f[k] = sign * (lag === 0 ? value : value * 2 ** (STEP * lag));
-        if (lag < -1 || f[k] === 0) f[k] = 0;
-        if (value !== 0 && child[scale] < top - 1) next = Math.max(next, child[scale]);
+      let next = null;
+      for (let i = 0; i < children.length; i++) {
+        const child = children[i], value = !child ? 0 : low ? child.lo : -child.up;
+        const lag = value === 0 ? 0 : (low ? child.loE : child.upE) - top;
+        f[i] = lag === 0 ? value : lag > 0 ? value * BIG : lag < -1 ? 0 : value * SMALL;
+        if (lag < -1 && (next === null || top + lag > next)) next = top + lag;
       }
-      let v = 0;
-      if (node.free) v = lowerExpectation(hood.ball, q, f, d);
-      else for (let k = 0; k < q.length; k++) v += q[k] * f[k];
-      if (v !== 0 || next === -Infinity) return [v, top];
+      const v = expectation(node, ball, f);
+      settled = top;
+      if (v !== 0 || next === null) return v;
       top = next;
     }
   }
@@ -612,7 +676,7 @@ const method = (() => {
     mark(reached, NOTHING);
     const found = new Float64Array(classes);
     for (let c = 0; c < classes; c++) {
-      const root = lower(reached, NOTHING, one(c, classes), 0);
+      const root = lower(reached.nodes, NOTHING, one(c, classes), 0);
       found[c] = root.lo > 0 ? Math.log(root.lo) + root.loE * STEP * Math.LN2 : -Infinity;
     }
     return found;
@@ -644,19 +708,19 @@ const method = (() => {
 
   // ── Robustness ────────────────────────────────────────────────────────────────────────────────
 
-  const TOLERANCE = 1e-12, TINY = 1e-140;
+  const TOLERANCE = 1e-12, TINY = 1e-140, FARTHEST = 500;
 
-  /** The smallest size at which a margin that never grows is no longer positive. */
-  function smallestRoot(margin, end, closed, byRows) {
-    const last = closed ? end : end === Infinity ? 2 ** 900 : BELOW_ONE;
+  /** The smallest x at which a margin that never grows is no longer positive. */
+  function smallestRoot(margin, last, byRows) {
     if (margin(last) > 0) return Infinity;
     if (byRows && margin(TINY) <= 0) return 0; // what no rows stand behind moves at once
-    let low = -1074, high = Math.ceil(Math.log2(last)), guess = -4;
+    let low = -1074, high = last === ENDLESS ? FARTHEST : Math.log2(last), guess = -4;
+    if (last === ENDLESS && margin(2 ** high) > 0) return last; // only the very end does it
     while (high - low > 1) {
       const tried = low < guess && guess < high ? guess : Math.floor((low + high) / 2);
       if (margin(2 ** tried) > 0) { low = tried; guess = tried + 2; } else { high = tried; guess = tried - 8; }
     }
-    return narrow(margin, 2 ** low, Math.min(2 ** high, last));
+    return narrow(margin, 2 ** low, 2 ** high);
   }
 
   /** Interpolate, truncate, project (Oliveira and Takahashi 2020). */
@@ -683,23 +747,36 @@ const method = (() => {
     if (ranked.order.length < 2) return { robustness: Infinity, tipping: -1 };
     if (hood.whole) return quantifyWhole(ranked, hood);
     mark(reached, hood);
-    const end = hood.byRows ? Infinity : hood.ball.end;
-    const closed = !hood.byRows && hood.ball.closed;
-    let robustness = Infinity, tipping = -1;
+    if (!reached.moving.length) return { robustness: Infinity, tipping: -1 };
+    let first = Infinity, tipping = -1;
     for (const rival of ranked.order.slice(1)) {
       const margin = marginOver(reached, hood, ranked, rival);
-      if (robustness < Infinity && margin(robustness) > 0) continue;
-      const found = smallestRoot(margin, end, closed, hood.byRows);
-      if (found < robustness) { robustness = found; tipping = rival; }
+      if (first < Infinity && margin(first) > 0) continue;
+      const found = smallestRoot(margin, lastOf(hood), hood.byRows);
+      if (found < first) { first = found; tipping = rival; }
     }
-    return { robustness, tipping };
+    return { robustness: sizeOf(hood, first), tipping };
   }
 
-  /** The lead over a rival at any size, for what `mark` has marked. */
+  /** The largest x to look at: a closed domain has an end, of others hardly anything is beyond. */
+  function lastOf(hood) {
+    if (hood.byRows || !hood.ball.closed) return 2 ** FARTHEST;
+    return hood.ball.odds ? ENDLESS : hood.ball.end;
+  }
+
+  /** The size that belongs to x, and back. */
+  function sizeOf(hood, x) {
+    if (x === Infinity || hood.byRows || !hood.ball.odds) return x;
+    return x === ENDLESS ? 1 : x / (1 + x);
+  }
+  const xOf = (hood, delta) => (hood.byRows || !hood.ball.odds ? delta : delta >= 1 ? ENDLESS : delta / (1 - delta));
+
+  /** The lead over a rival at any x, for what `mark` has marked. */
   function marginOver(reached, hood, ranked, rival) {
     const payoff = one(ranked.prediction, ranked.logs.length);
     payoff[rival] = -1;
-    return (delta) => lower(reached, hood, payoff, delta).lo;
+    lower(reached.nodes, hood, payoff, 0);
+    return (x) => lower(reached.moving, hood, payoff, x).lo;
   }
 
   // One mass function as a whole, of the joint or of the posterior: closed forms in logarithms.
@@ -859,10 +936,10 @@ const method = (() => {
       return rivals.map((rival) => {
         const payoff = one(found.prediction, this.classes.length);
         payoff[rival] = -1;
-        const first = lower(found.reached, hood, payoff, 0);
-        const [m, e] = [first.lo, first.loE];
+        const first = lower(found.reached.nodes, hood, payoff, 0);
+        const m = first.lo, e = first.loE;
         return sizes.map((delta) => {
-          const root = lower(found.reached, hood, payoff, delta);
+          const root = lower(found.reached.nodes, hood, payoff, xOf(hood, delta));
           return (root.lo / m) * 2 ** (STEP * clip(root.loE - e, -1, 1));
         });
       });
