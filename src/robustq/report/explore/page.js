@@ -228,7 +228,7 @@
     }
     const thick = Math.max(0.8, Math.min(3, (0.62 * width) / bins));
     svg.setAttribute("viewBox", `0 0 ${width} 44`);
-    replace(svg, s("rect", { class: "sent", x: 0, y: 0, width: share * width, height: 44 }),
+    replace(svg, s("rect", { class: "sent", id: "sent", x: 0, y: 0, width: share * width, height: 44 }),
       s("path", { d: plain, class: "right", "stroke-width": Math.min(thick, 1.2) }), s("path", { d: wrong, class: "w-line", "stroke-width": thick }));
     replace($("legend"), known ? "❘ right  " : "", known ? h("b", { class: "bad" }, "❙ wrong  ") : "",
       bins < count ? "share wrong, the least robust first" : "one mark per prediction, the least robust first");
@@ -275,16 +275,25 @@
       read(4, "r-text", "r-line", `${percent(now, 1)} by robustness`), read(22, "p-text", "p-line", `${percent(accuracy(byProbability, Math.min(k, count - 1)), 1)} by probability`));
   }
 
-  function drawHistogram() {
-    const svg = $("histogram"), width = svg.clientWidth || 560, height = 250, left = 36, right = 8, top = 22, bottom = 40;
-    const finite = Array.from(found.robustness).filter(Number.isFinite).sort((a, b) => a - b);
-    const most = finite.length ? finite[Math.floor(0.985 * (finite.length - 1))] || finite[finite.length - 1] || 1 : 1;
-    const bins = Math.max(8, Math.min(26, Math.ceil(Math.sqrt(count)))), good = new Float64Array(bins), bad = new Float64Array(bins);
+  let spread = null; // how many predictions are how robust
+
+  function countRobustness() {
+    const finite = Float64Array.from(found.robustness).filter(Number.isFinite).sort();
+    const at = (part) => (finite.length ? finite[Math.floor(part * (finite.length - 1))] || finite[finite.length - 1] || 1 : 1);
+    const most = at(0.985), bins = Math.max(8, Math.min(26, Math.ceil(Math.sqrt(count))));
+    const good = new Float64Array(bins), bad = new Float64Array(bins);
     let wrong = 0;
     for (let row = 0; row < count; row++) {
-      const bin = Math.min(bins - 1, Math.floor((found.robustness[row] / most) * bins) || 0);
-      if (known && !isRight(row)) { bad[Number.isFinite(found.robustness[row]) ? bin : bins - 1]++; wrong++; } else good[Number.isFinite(found.robustness[row]) ? bin : bins - 1]++;
+      const part = Math.min(1, found.robustness[row] / most), bin = Math.min(bins - 1, Math.floor(part * bins));
+      if (known && known[row] >= 0 && !isRight(row)) { bad[bin]++; wrong++; } else good[bin]++;
     }
+    meterEnd = at(0.97);
+    spread = { most, bins, good, bad, wrong };
+  }
+
+  function drawHistogram() {
+    const svg = $("histogram"), width = svg.clientWidth || 560, height = 250, left = 36, right = 8, top = 22, bottom = 40;
+    const { most, bins, good, bad, wrong } = spread;
     const up = Math.max(...good, 1), down = Math.max(...bad, known ? 1 : 0), unit = (height - top - bottom) / (up + down);
     const zero = top + up * unit, x = (r) => left + (Math.min(r, most) / most) * (width - left - right), step = (width - left - right) / bins;
     const cut = threshold(), marks = [];
@@ -388,15 +397,20 @@
 
   let shownFrom = -1, shownTo = -1;
   function showRows(force = true) {
-    const grid = $("grid"), height = rowHeight(), first = Math.max(0, Math.floor(grid.scrollTop / height) - 8);
-    const last = Math.min(view.length, Math.ceil((grid.scrollTop + grid.clientHeight) / height) + 8);
+    const grid = $("grid"), height = rowHeight(), first = Math.max(0, Math.floor(grid.scrollTop / height) - 5);
+    const last = Math.min(view.length, Math.ceil((grid.scrollTop + grid.clientHeight) / height) + 5);
     const a = Math.min(view.length, Math.floor(grid.scrollTop / height) + 1), b = Math.min(view.length, Math.floor((grid.scrollTop + grid.clientHeight - 40) / height));
     replace($("count"), view.length ? `${thousands(a)}–${thousands(Math.max(a, b))} of ${thousands(view.length)}` : "Nothing is like that.");
     if (!force && first === shownFrom && last === shownTo) return;
+    const rows = $("rows"), make = (from, to) => Array.from({ length: Math.max(0, to - from) }, (_, k) => makeLine(from + k, height));
+    if (force || first >= shownTo || last <= shownFrom) replace(rows, make(first, last));
+    else {
+      // Lines that stay in view are kept.
+      for (const line of [...rows.children]) { const i = Number(line.id.slice(5)); if (i < first || i >= last) line.remove(); }
+      rows.prepend(...make(first, shownFrom));
+      rows.append(...make(shownTo, last));
+    }
     [shownFrom, shownTo] = [first, last];
-    const lines = [];
-    for (let i = first; i < last; i++) lines.push(makeLine(i, height));
-    replace($("rows"), lines);
     pointOut();
     later(fillHangs);
   }
@@ -922,8 +936,7 @@
   function recount() {
     byRobustness = rankBy(found.robustness);
     byProbability = rankBy(found.probability);
-    const finite = Float64Array.from(found.robustness).filter(Number.isFinite).sort();
-    meterEnd = finite.length ? finite[Math.floor(0.97 * (finite.length - 1))] || 1 : 1;
+    countRobustness();
     hangs.clear();
     showAll();
     filterList(true);
@@ -946,23 +959,23 @@
   }
 
   function showAll() {
-    showVerdict();
     drawStrip();
-    drawCurve();
-    drawHistogram();
-    showFilters();
+    showCut();
   }
 
-  function showFilters() {
-    let wrong = 0;
-    if (known) for (let row = 0; row < count; row++) wrong += known[row] >= 0 && !isRight(row);
-    replace($("wrong"), h("span", { class: "bad" }, "✕"), " Wrong ", h("span", { class: "small" }, thousands(wrong)));
+  /** All that changes with the slider. */
+  function showCut() {
+    showVerdict();
+    $("sent").setAttribute("width", share * ($("strip").clientWidth || 800));
+    drawCurve();
+    drawHistogram();
+    replace($("wrong"), h("span", { class: "bad" }, "✕"), " Wrong ", h("span", { class: "small" }, thousands(spread.wrong)));
     replace($("person"), person(), " To a person ", h("span", { class: "small" }, thousands(sent())));
   }
 
   function slide(next) {
     share = next;
-    showAll();
+    showCut();
     if ($("person").getAttribute("aria-pressed") === "true") filterList(true); else showRows();
     if (model && judged && !refused) { showWhy(); drawMargin(); }
     saveState();
