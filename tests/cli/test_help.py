@@ -7,7 +7,7 @@ from typer.testing import CliRunner
 
 from robustq.cli.main import app
 
-COMMANDS = ("demo", "fit", "score", "evaluate", "inspect", "reproduce", "datasets")
+COMMANDS = ("demo", "fit", "score", "evaluate", "explore", "inspect", "reproduce", "datasets")
 LAST = "Show this message and exit."
 
 

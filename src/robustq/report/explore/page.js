@@ -374,7 +374,8 @@
     return hits;
   }
 
-  function filterList(keep = false) {
+  /** Show the rows that were asked for, from the top; or `stay`, or go to the row that is open. */
+  function filterList(where = "top") {
     const text = $("search").value.trim().toLowerCase(), hits = text ? search(text) : null;
     const only = $("only").value, wrong = $("wrong").getAttribute("aria-pressed") === "true", leaving = $("person").getAttribute("aria-pressed") === "true";
     const kept = [];
@@ -388,10 +389,11 @@
     const score = COLUMNS.find((column) => column[0] === sortBy)[3], sign = upward ? 1 : -1;
     if (sortBy !== "number" || !upward) kept.sort((a, b) => sign * (score(a) === score(b) ? 0 : score(a) - score(b)) || a - b);
     view = Uint32Array.from(kept);
-    active = Math.max(0, keep ? Math.min(active, view.length - 1) : view.indexOf(open));
+    if (where === "stay") active = Math.max(0, Math.min(active, view.length - 1));
+    else active = where === "open" ? Math.max(0, view.indexOf(open)) : 0;
     $("grid").setAttribute("aria-rowcount", view.length + 1);
     $("rows").style.height = `${view.length * rowHeight()}px`;
-    if (!keep) $("grid").scrollTop = Math.max(0, (active - 3) * rowHeight());
+    if (where !== "stay") $("grid").scrollTop = Math.max(0, (active - 3) * rowHeight());
     showRows();
   }
 
@@ -582,7 +584,7 @@
         h("section", null, h("h2", { id: "changes-title" }), h("ul", { class: "changes", id: "changes" }))),
       h("div", { class: "actions" },
         h("button", { type: "button", class: "primary", onclick: copyText }, "Copy as text"), h("button", { type: "button", onclick: copyLink }, "Copy link"),
-        h("button", { type: "button", id: "reset", onclick: () => { cells = original.slice(); judge(); buildDetail(); showDetail(); saveState(); $("reset").focus(); } }, "Reset")),
+        h("button", { type: "button", id: "reset", onclick: () => { cells = original.slice(); judge(); buildDetail(); showDetail(); saveState(); $("detail").focus(); } }, "Reset")),
       h("details", null, h("summary", null, "For experts"), h("p", { id: "experts" })));
   }
 
@@ -939,7 +941,7 @@
     countRobustness();
     hangs.clear();
     showAll();
-    filterList(true);
+    filterList("stay");
     if (open !== null) refresh();
   }
 
@@ -976,7 +978,7 @@
   function slide(next) {
     share = next;
     showCut();
-    if ($("person").getAttribute("aria-pressed") === "true") filterList(true); else showRows();
+    if ($("person").getAttribute("aria-pressed") === "true") filterList("stay"); else showRows();
     if (model && judged && !refused) { showWhy(); drawMargin(); }
     saveState();
   }
@@ -1014,7 +1016,7 @@
       $("scheme").textContent = dark ? "☾" : "☀";
     });
     let resizing = 0;
-    addEventListener("resize", () => { clearTimeout(resizing); resizing = setTimeout(() => { if (count) { showAll(); filterList(true); } if (model && judged && !refused) drawMargin(); if (!isOver()) document.body.classList.remove("over"); }, 80); });
+    addEventListener("resize", () => { clearTimeout(resizing); resizing = setTimeout(() => { if (count) { showAll(); filterList("stay"); } if (model && judged && !refused) drawMargin(); if (!isOver()) document.body.classList.remove("over"); }, 80); });
   }
 
   function keepInside(event) {
@@ -1049,7 +1051,7 @@
       recount();
       openRow(row >= 0 ? row : byRobustness.order[Math.floor(sent() / 2)]);
       restoreEdits(state);
-      filterList();
+      filterList("open");
       if (row >= 0) openOver();
     };
     if ($("hood").value !== data.hood) changeHood($("hood").value, begin); else begin();
