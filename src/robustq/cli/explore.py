@@ -57,8 +57,7 @@ def explore(
     decimal: Decimal = None,
     sheet: SheetName = None,
 ) -> None:
-    """Write a page to look through all predictions, and to change values and see what becomes of
-    one.
+    """Write a page to look through all predictions, and to see what a change would do to one.
 
     One file that works without a server, from a mail attachment too: the model is in it.
 

@@ -213,7 +213,9 @@ def _describe_posteriors(model: Any, X: Any, why: str) -> dict[str, Any]:
         column = table.column(index)
         values = column.to_pylist() if hasattr(column, "to_pylist") else column.tolist()
         texts = ["" if is_missing(value) else str(_plain(value)) for value in values]
-        categories, codes = np.unique(np.array(texts, dtype=object).astype(str), return_inverse=True)
+        categories, codes = np.unique(
+            np.array(texts, dtype=object).astype(str), return_inverse=True
+        )
         missing = np.flatnonzero(categories == "")
         name = table.names[index] if table.names else str(index)
         features.append({"name": name, "categories": categories.tolist()})

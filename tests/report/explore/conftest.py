@@ -18,7 +18,7 @@ from robustq.report import make_exploration
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 MAKERS = {
-    "naive_bayes": lambda: NaiveBayesClassifier(),
+    "naive_bayes": NaiveBayesClassifier,
     "tan": lambda: BayesianNetworkClassifier(structure="tan"),
     "kdb": lambda: BayesianNetworkClassifier(structure="kdb"),
     "aode": lambda: BayesianNetworkClassifier(structure="aode"),
@@ -39,7 +39,7 @@ def find_browser():
 @pytest.fixture(scope="session")
 def browser():
     path = find_browser()
-    from playwright.sync_api import sync_playwright
+    from playwright.sync_api import sync_playwright  # noqa: PLC0415 (not everybody has it)
 
     with sync_playwright() as playwright:
         opened = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])

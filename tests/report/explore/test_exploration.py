@@ -1,10 +1,10 @@
 """What the command writes and says, without a browser."""
 
+import base64
 import hashlib
 import html
 import json
 import re
-import zipfile
 
 import numpy as np
 import pandas as pd
@@ -26,8 +26,12 @@ def files(tmp_path_factory):
     return folder
 
 
+def cut_out(pattern, text):
+    return re.findall(pattern, text, re.DOTALL)
+
+
 def read_data(text):
-    return json.loads(re.search(r'id="data">(.*?)</script>', text, re.DOTALL)[1])
+    return json.loads(cut_out(r'id="data">(.*?)</script>', text)[0])
 
 
 def test_the_command_writes_one_page(files):
@@ -80,13 +84,11 @@ def test_many_rows_are_sampled_and_that_is_said(files, monkeypatch):
 def test_only_what_the_policy_names_by_its_hash_is_in_the_page():
     X = pd.DataFrame({"<b>": ["</script>", "x"] * 5})
     text = make_exploration(NaiveBayesClassifier().fit(X, [0, 1] * 5), X).text
-    policy = html.unescape(re.search(r'Policy" content="(.*?)"', text)[1])
-    scripts = re.findall(r"<script>(.*?)</script>", text, re.DOTALL)
+    policy = html.unescape(cut_out(r'Policy" content="(.*?)"', text)[0])
+    scripts = cut_out(r"<script>(.*?)</script>", text)
     assert len(scripts) == 2
-    for part in (*scripts, re.search(r"<style>(.*?)</style>", text, re.DOTALL)[1]):
+    for part in (*scripts, *cut_out(r"<style>(.*?)</style>", text)):
         digest = hashlib.sha256(part.encode()).digest()
-        import base64
-
         assert f"'sha256-{base64.b64encode(digest).decode()}'" in policy
     assert text.count("</script>") == 3
     assert "http" not in re.sub(r"http://www\.w3\.org/2000/svg|http-equiv", "", text)

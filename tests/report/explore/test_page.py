@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from robustq import NaiveBayesClassifier
+from robustq import GenerativeForestClassifier, NaiveBayesClassifier
 from robustq.report import make_exploration
 
 from .test_values import as_lists
@@ -243,8 +243,6 @@ def test_ten_thousand_categories_can_be_chosen(visit, tmp_path):
 
 
 def test_numbers_are_edited_in_a_field(visit, tmp_path):
-    from robustq import GenerativeForestClassifier
-
     rng = np.random.default_rng(0)
     X = pd.DataFrame({"size": rng.normal(size=200), "colour": rng.choice(["r", "g"], 200)})
     y = np.where(X["size"] + rng.normal(size=200) > 0, "up", "down")

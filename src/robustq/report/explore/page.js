@@ -195,7 +195,7 @@
     const gone = known && k ? (byRobustness.right[0] - byRobustness.right[k]) / k : NaN;
     replace($("verdict"), "Leave ", h("span", { class: "robust" }, `${thousands(rest)} of ${thousands(count)}`), " to the model",
       known && rest ? `: ${percent(acc)} of those are right.` : ".");
-    const [before, number, after] = when(threshold());
+    const [before, number, after] = when(threshold()).map((text) => text.replace(/\b(is|are)\b/, "were"));
     const rule = threshold() === Infinity ? ["Nothing flips any of the predictions that it keeps."]
       : [k === 1 ? "The least robust one would change " : `The ${thousands(k)} least robust would change `, before, h("b", null, number), after, " or less"];
     const coin = known && k && classes.length === 2 && band(gone, k)[0] <= 0.5 ? ": little better than a coin." : ".";
