@@ -854,7 +854,9 @@ const method = (() => {
         if (rest.endsWith("_" + ending)) { rest = rest.slice(0, -ending.length - 1); whole = ending; }
       }
       if (rest.endsWith("_all")) { rest = rest.slice(0, -4); parts = this.parts; }
-      if (!(rest in BALLS)) throw new Refusal(`This page does not know “${name}”; it knows ${Object.keys(BALLS).join(", ")}.`);
+      if (!(rest in BALLS)) {
+        throw new Refusal(`This page does not know “${name}”; it knows ${Object.keys(BALLS).join(", ")}.`);
+      }
       if (byRows && (whole || !parts.some((part) => this.counted[part]))) {
         throw new Refusal(`${name}: sizes by rows need rows, and none were counted.`);
       }
@@ -888,6 +890,14 @@ const method = (() => {
     alone(found, name, { feature = -1, part = null }) {
       const hood = { ...this.hood(name), parts: new Set(part ? [part] : []), feature, whole: null };
       return quantify(found.reached, found, hood).robustness;
+    }
+
+    /** The feature that flips the prediction first alone, −1 if none does before all is gone. */
+    first(alone, name) {
+      const hood = this.hood(name), end = hood.byRows ? Infinity : hood.ball.end;
+      let best = -1;
+      alone.forEach((size, i) => { if (size < end && (best < 0 || size < alone[best])) best = i; });
+      return best;
     }
 
     /** The log-odds of a class against another. */
