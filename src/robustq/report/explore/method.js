@@ -896,7 +896,7 @@ const method = (() => {
     first(alone, name) {
       const hood = this.hood(name), end = hood.byRows ? Infinity : hood.ball.end;
       let best = -1;
-      alone.forEach((size, i) => { if (size < end && (best < 0 || size < alone[best])) best = i; });
+      alone.forEach((size, i) => { if (size < 0.99 * end && (best < 0 || size < alone[best])) best = i; });
       return best;
     }
 

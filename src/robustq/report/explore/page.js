@@ -360,6 +360,7 @@
       k = sent(),
       now = accuracy(byRobustness, Math.min(k, count - 1));
     const flip = x(cut) > width - 190;
+    const down = y(now) < top + 34 ? height - top - bottom - 40 : 0; // where the curves are not
     const read = (dy, style, line, text) => [
       s("line", {
         x1: x(cut) + (flip ? -12 : 12),
@@ -398,8 +399,8 @@
       s("text", { x: width - right, y: height - 4, "text-anchor": "end" }, "sent to a person"),
       s("line", { class: "cut", x1: x(cut), x2: x(cut), y1: top - 8, y2: height - bottom }),
       s("circle", { class: "r-fill", cx: x(cut), cy: y(now), r: 4 }),
-      read(4, "r-text", "r-line", `${percent(now, 1)} by robustness`),
-      read(22, "p-text", "p-line", `${percent(accuracy(byProbability, Math.min(k, count - 1)), 1)} by probability`),
+      read(4 + down, "r-text", "r-line", `${percent(now, 1)} by robustness`),
+      read(22 + down, "p-text", "p-line", `${percent(accuracy(byProbability, Math.min(k, count - 1)), 1)} by probability`),
     );
   }
 
@@ -761,7 +762,7 @@
     try {
       const judged = model.judge(cells, hoodName),
         i = findFirst(judged, cells);
-      return i < 0 ? "nothing alone" : h("span", { title: "" }, name(nameOf(i)), ": ", name(valueText(i, cells[i])));
+      return i < 0 ? "no single feature" : h("span", { title: "" }, name(nameOf(i)), ": ", name(valueText(i, cells[i])));
     } catch (error) {
       if (error instanceof method.Refusal) return "–";
       throw error;
