@@ -46,6 +46,7 @@ figures: $(ready) ## Draw the pictures of docs/ anew
 	$(bin)/python docs/draw_balls.py
 	$(bin)/python docs/draw_curves.py
 	$(bin)/python docs/draw_demo.py
+	$(bin)/python docs/draw_explore.py
 	$(bin)/python docs/draw_parts.py
 
 clean: ## Remove the environment, caches and build products

@@ -7,7 +7,10 @@ from typer.testing import CliRunner
 
 from robustq.cli.main import app
 
-COMMANDS = ("demo", "fit", "score", "evaluate", "explain", "inspect", "reproduce", "datasets")
+COMMANDS = (
+    *("demo", "fit", "score", "evaluate", "explain", "explore", "inspect", "reproduce"),
+    "datasets",
+)
 LAST = "Show this message and exit."
 
 

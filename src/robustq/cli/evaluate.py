@@ -34,7 +34,14 @@ from .options import (
 if TYPE_CHECKING:
     from robustq.io import Labelled
 
-__all__ = ["evaluate", "show_areas", "show_cautions", "show_verdicts"]
+__all__ = [
+    "choose_features",
+    "evaluate",
+    "separate_features",
+    "show_areas",
+    "show_cautions",
+    "show_verdicts",
+]
 
 
 def evaluate(
@@ -96,7 +103,7 @@ def evaluate(
     with showing_progress(f"reading {name}") as progress, naming_file(sources[0].name):
         read = read_table(sources, infer=False)
         read.require([label], test, "the labels (--target)")
-        X, y, rows = _separate(classifier, read.table, label, test)
+        X, y, rows = separate_features(classifier, read.table, label, test)
         progress.begin(f"assessing {len(y):,} rows")
         found = evaluation.evaluate(
             classifier, X, y, title=title, names=names or None, ball=ball, rows=rows
@@ -117,9 +124,9 @@ def evaluate(
     console.print(f"Report: {output}", soft_wrap=True, markup=False)
 
 
-def _separate(model: Any, table: Any, target: str, where: str) -> Labelled:
+def separate_features(model: Any, table: Any, target: str, where: str) -> Labelled:
     """Return features and labels as the model knows them, and which rows they are."""
-    from robustq.io import adapt_table, cut_target, list_needed, separate_known  # noqa: PLC0415
+    from robustq.io import cut_target, separate_known  # noqa: PLC0415 (slow to import)
     from robustq.scoring import Guest  # noqa: PLC0415
 
     edges = model.training_.get("target_edges")
@@ -131,10 +138,17 @@ def _separate(model: Any, table: Any, target: str, where: str) -> Labelled:
             name for name in table.column_names if name != target or name in (model.names or ())
         ]
         return data._replace(X=data.X.select(list(model.list_needed(names, where))))
+    return data._replace(X=choose_features(model, data.X, target, where))
+
+
+def choose_features(model: Any, table: Any, target: str | None, where: str) -> Any:
+    """Return the columns that the model knows, with values as it knows them."""
+    from robustq.io import adapt_table, list_needed  # noqa: PLC0415 (slow to import)
+
     names = model.encoding_.names
-    others = [name for name in data.X.column_names if name != target or name in names]
-    features = data.X.select(list(list_needed(model.encoding_, others, where)))
-    return data._replace(X=adapt_table(features, model.encoding_))
+    others = [name for name in table.column_names if name != target or name in names]
+    features = table.select(list(list_needed(model.encoding_, others, where)))
+    return adapt_table(features, model.encoding_)
 
 
 def show_verdicts(console: Any, found: list[dict[str, Any]]) -> None:

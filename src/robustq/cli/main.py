@@ -24,6 +24,7 @@ from .datasets import list_datasets
 from .demo import demo
 from .evaluate import evaluate
 from .explain import explain
+from .explore import explore
 from .fit import fit
 from .inspect import inspect
 from .limits import divide_if_limited
@@ -79,6 +80,7 @@ for name, command in (
     ("score", score),
     ("evaluate", evaluate),
     ("explain", explain),
+    ("explore", explore),
     ("inspect", inspect),
     ("reproduce", reproduce),
     ("datasets", list_datasets),

@@ -2,6 +2,14 @@
 
 from .evaluation import as_json, write_evaluation
 from .explanation import write_explanation
+from .exploration import Exploration, make_exploration
 from .reproduction import write_reproduction
 
-__all__ = ["as_json", "write_evaluation", "write_explanation", "write_reproduction"]
+__all__ = [
+    "Exploration",
+    "as_json",
+    "make_exploration",
+    "write_evaluation",
+    "write_explanation",
+    "write_reproduction",
+]
