@@ -246,7 +246,7 @@ def test_numbers_are_edited_in_a_field(visit, tmp_path):
     rng = np.random.default_rng(0)
     X = pd.DataFrame({"size": rng.normal(size=200), "colour": rng.choice(["r", "g"], 200)})
     y = np.where(X["size"] + rng.normal(size=200) > 0, "up", "down")
-    model = GenerativeForestClassifier(n_estimators=8, random_state=0).fit(X, y)
+    model = GenerativeForestClassifier(8, smoothing=1e-6, random_state=0).fit(X, y)
     path = tmp_path / "numbers.html"
     make_exploration(model, X, y).write(path)
     page = visit(path, fragment="#row=6")

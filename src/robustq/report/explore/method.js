@@ -498,7 +498,7 @@ const method = (() => {
           if (isGap(cell, i)) return;
           const q = node.feature_probs[i];
           if (numeric[i]) below.push(density(reached, q, cell));
-          else below.push(reached.leaf(q[cell], node.allowed[i], "leaf_features", i, node.rows));
+          else below.push(reached.leaf(share(q, model.base?.[i], cell), node.allowed[i], "leaf_features", i, node.rows));
         });
         return reached.product(below);
       };
@@ -514,6 +514,13 @@ const method = (() => {
       reached.sum(model.trees.map((tree) => walk(tree.nodes, 0)), weights, "root", -1, null);
       return reached;
     };
+  }
+
+  /** The probability of a value at a leaf: as it stands, or how much it is that in all rows. */
+  function share(q, base, cell) {
+    if (!q.ratios) return q[cell];
+    const at = q.codes.indexOf(cell);
+    return base[cell] * (at < 0 ? q.other : q.ratios[at]);
   }
 
   /** Tell each leaf how many values of each feature its path allows. */
