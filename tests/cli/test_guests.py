@@ -134,3 +134,11 @@ def test_sets_of_classes_are_those_of_the_library(folder):
     assert scored.str.count(r"\|").add(1).tolist() == sets.sum(axis=1).tolist()
     done = score(folder, "forest", "--perturbation", "tv_all", "--delta", 2)
     assert "a size of tv_all lies in [0, 1], got 2" in done.output
+
+
+def test_explore_shows_what_is_known_of_a_posterior(folder):
+    done = call("explore", "guests_of_tests:forest", "test.csv", "-o", "e.html", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert "only its probabilities are known" in " ".join(done.stderr.split())
+    assert "predictions" in done.stdout
+    assert "only its probabilities are known" in (folder / "e.html").read_text()

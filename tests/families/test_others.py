@@ -401,3 +401,35 @@ def test_what_is_examined_says_where_predict_differs_and_warns_of_nothing():
         told = robustq.assess(strict, X, "tv")
     assert seen.assessment.others == told.others == caught[0].message.count > 0
     np.testing.assert_allclose(seen.values["u_max"], 1 - strict.predict_proba(X).max(axis=1))
+
+
+@pytest.mark.parametrize("ball", ["epsilon", "tv", "chi2", "odds_ratio", "pari_mutuel", "kl"])
+def test_of_a_posterior_the_nearest_one_that_disagrees_is_told(ball):
+    model = FITTED["logistic"]
+    told = robustq.explain(model, X, ball)
+    sizes = robustq.robustness(model, X, ball)
+    for row in range(0, len(X), 11):
+        explanation = told[row]
+        assert explanation.features == ()
+        assert (explanation.robustness, explanation.hangs_on) == (sizes[row], None)
+        (change,) = explanation.changes
+        best = model.classes_.tolist().index(explanation.prediction)
+        rival = model.classes_.tolist().index(explanation.tipping_class)
+        np.testing.assert_allclose(change.before, model.predict_proba(X.iloc[[row]])[0])
+        assert change.after.sum() == pytest.approx(1.0)
+        # It lies in the ball, at whose edge both classes are equally probable.
+        assert change.after[best] == pytest.approx(change.after[rival], rel=1e-6)
+        payoff = np.eye(3)[best] - np.eye(3)[rival]
+        least = get(ball).lower_expectation(change.before, payoff, sizes[row])
+        assert payoff @ change.after == pytest.approx(least, abs=1e-9)
+    assert "The nearest posterior that disagrees" in repr(told[0])
+    assert len(told.summary().name) == 0
+
+
+def test_what_only_a_model_known_from_inside_can_tell_is_refused():
+    for ask in (robustq.witness, robustq.counterfactuals):
+        with pytest.raises(UnsupportedError, match=r"only p\(c \| f\) is known"):
+            ask(FITTED["boosted"], X.iloc[[0]])
+    told = robustq.explain(FITTED["forest"], X.iloc[[0]], "tv_all")[0]
+    assert told.changes == ()
+    assert "not told" in told.note

@@ -127,24 +127,23 @@ def evaluate(
 def separate_features(model: Any, table: Any, target: str, where: str) -> Labelled:
     """Return features and labels as the model knows them, and which rows they are."""
     from robustq.io import cut_target, separate_known  # noqa: PLC0415 (slow to import)
-    from robustq.scoring import Guest  # noqa: PLC0415
 
     edges = model.training_.get("target_edges")
     if edges:
         table = cut_target(table, target, edges)
     data = separate_known(table, target, model.classes_, where)
-    if isinstance(model, Guest):
-        names = [
-            name for name in table.column_names if name != target or name in (model.names or ())
-        ]
-        return data._replace(X=data.X.select(list(model.list_needed(names, where))))
     return data._replace(X=choose_features(model, data.X, target, where))
 
 
 def choose_features(model: Any, table: Any, target: str | None, where: str) -> Any:
     """Return the columns that the model knows, with values as it knows them."""
     from robustq.io import adapt_table, list_needed  # noqa: PLC0415 (slow to import)
+    from robustq.scoring import Guest  # noqa: PLC0415
 
+    if isinstance(model, Guest):
+        known = model.names or ()
+        names = [name for name in table.column_names if name != target or name in known]
+        return table.select(list(model.list_needed(names, where)))
     names = model.encoding_.names
     others = [name for name in table.column_names if name != target or name in names]
     features = table.select(list(list_needed(model.encoding_, others, where)))

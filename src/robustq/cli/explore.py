@@ -21,7 +21,7 @@ from .options import (
     Decimal,
     Delimiter,
     EncodingName,
-    ModelPath,
+    ModelName,
     NoHeader,
     SheetName,
     make_csv_options,
@@ -35,7 +35,7 @@ __all__ = ["explore"]
 
 
 def explore(
-    model: ModelPath,
+    model: ModelName,
     data: Annotated[
         str | None,
         typer.Argument(
@@ -64,14 +64,14 @@ def explore(
     Example: [bold]robustq explore model.robustq new.csv -o explore.html[/bold]
     """
     start_up()
-    from robustq import load  # noqa: PLC0415 (slow to import)
+    from robustq.scoring import find_model  # noqa: PLC0415 (slow to import)
 
     check_page(output)
-    check_output(output, [str(model), *([] if data in {None, "-"} else [str(data)])])
-    with showing_progress(f"reading {model.name}"):
-        classifier = load(model)
+    check_output(output, [model, *([] if data in {None, "-"} else [str(data)])])
+    with showing_progress(f"reading {Path(model).name}"):
+        classifier = find_model(model)
     reading = make_csv_options(delimiter, encoding, no_header, decimal, sheet)
-    page = _make(classifier, model, data, target, reading, output)
+    page = _make(classifier, Path(model).name, data, target, reading, output)
     console = make_console(stderr=True)
     if page.total > page.rows:
         caution(console, f"{page.rows:,} of {page.total:,} rows are on the page, drawn at random")
@@ -93,7 +93,7 @@ def explore(
 
 def _make(
     classifier: Any,
-    path: Path,
+    title: str,
     data: str | None,
     target: str | None,
     reading: CsvOptions,
@@ -101,9 +101,10 @@ def _make(
 ) -> Exploration:
     from robustq.io import open_sources, read_table  # noqa: PLC0415 (slow to import)
     from robustq.report import make_exploration  # noqa: PLC0415
+    from robustq.scoring import Guest  # noqa: PLC0415
 
     if data is None:
-        return make_exploration(classifier, title=path.name)
+        return make_exploration(_find_inside(classifier), title=title)
     sources = open_sources([data], reading)
     check_output(output, [source.path for source in sources])
     name = Path(data).name
@@ -112,10 +113,18 @@ def _make(
         label = target or classifier.training_.get("target")
         if target:
             read.require([target], data, "the labels (--target)")
-        if label not in read.table.column_names:
+        y = rows = None
+        if label in read.table.column_names:
+            X, y, rows = separate_features(classifier, read.table, label, data)
+        else:
             X = choose_features(classifier, read.table, None, data)
-            progress.begin(f"assessing {len(X):,} rows")
-            return make_exploration(classifier, X, title=name)
-        X, y, rows = separate_features(classifier, read.table, label, data)
         progress.begin(f"assessing {len(X):,} rows")
-        return make_exploration(classifier, X, y, rows=rows, title=name)
+        # Somebody else's takes frames of its own.
+        X = classifier.adapt(X) if isinstance(classifier, Guest) else X
+        return make_exploration(_find_inside(classifier), X, y, rows=rows, title=name)
+
+
+def _find_inside(classifier: Any) -> Any:
+    from robustq.scoring import Guest  # noqa: PLC0415 (slow to import)
+
+    return classifier.estimator if isinstance(classifier, Guest) else classifier

@@ -125,6 +125,15 @@ class Findings:
         """What the neighbourhood is called."""
         return self.neighbourhood.name
 
+    @property
+    def target(self) -> str:
+        """What the class is called."""
+        return self.words.target
+
+    def part_of(self, move: Move) -> str:
+        """Return the name of the part that a local mass function belongs to."""
+        return self.model.locals.parts[move.part]
+
     def fill(self, block: slice, rows: Rows) -> None:
         """Find what there is to find about a block of rows."""
         self.rows.fill(block, rows)

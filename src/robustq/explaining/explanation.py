@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from robustq.core.witness import Move
 
     from .explainer import Findings
+    from .posteriors import PosteriorFindings
     from .summary import Summary
     from .words import Told
 
@@ -146,7 +147,7 @@ class Explanation:
     robustness: float
     perturbation: str
     features: tuple[Feature, ...]
-    _findings: Findings
+    _findings: Findings | PosteriorFindings
     _row: int
 
     @property
@@ -175,12 +176,11 @@ class Explanation:
         return self._findings.moves(self._row)[1]
 
     def _describe(self, move: Move) -> Change:
-        parts = self._findings.model.locals.parts
         outcome = move.outcome
         if outcome < 0:
             outcome = int(np.abs(move.after - move.before).argmax())
         return Change(
-            *(move.before, move.after, parts[move.part], outcome, move.distance),
+            *(move.before, move.after, self._findings.part_of(move), outcome, move.distance),
             lambda: self._findings.tell(move),
         )
 
@@ -224,9 +224,13 @@ class Explanation:
     # To be looked at
 
     @property
+    def _what(self) -> str:
+        return "model" if self.features else "posterior"
+
+    @property
     def title(self) -> str:
         """The prediction and what flips it, in a sentence."""
-        target = clean(self._findings.words.target)
+        target = clean(self._findings.target)
         told = f"{target} = {clean(self.prediction)} ({say_share(self.probability, 1)})"
         if self.tipping_class is None:
             return f"{told}: no perturbation ({self.perturbation}) flips it"
@@ -270,9 +274,14 @@ class Explanation:
     def __repr__(self) -> str:
         changes = self.changes[:SHOWN]
         more = len(self.changes) - len(changes)
-        lines = [self.title, *self.story, "", as_text(self.cells())]
+        lines = [self.title, *self.story]
+        lines += ["", as_text(self.cells())] if self.features else []
         if changes:
-            lines += ["", "The nearest model that disagrees:", *(f"  {c!r}" for c in changes)]
+            lines += [
+                "",
+                f"The nearest {self._what} that disagrees:",
+                *(f"  {c!r}" for c in changes),
+            ]
             lines += [f"  … {more:,} more"] if more else []
         elif self.note:
             lines += ["", self.note[0].upper() + self.note[1:]]
@@ -284,7 +293,7 @@ class Explanation:
         page = as_html(". ".join([self.title, *self.story]), self.cells())
         if changes:
             table = {
-                "the nearest model that disagrees": [change.what for change in changes],
+                f"the nearest {self._what} that disagrees": [change.what for change in changes],
                 "probability": [change.shares for change in changes],
             }
             page += as_html("", table, f"… {more:,} more" if more else "")
@@ -326,7 +335,9 @@ class Explanations(Sequence[Explanation]):
         Which rows these are.
     """
 
-    def __init__(self, findings: Findings, rows: Sequence[int] | None = None) -> None:
+    def __init__(
+        self, findings: Findings | PosteriorFindings, rows: Sequence[int] | None = None
+    ) -> None:
         self._findings = findings
         self._rows = range(len(findings.prediction)) if rows is None else rows
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from robustq.arrays import Floats, Indices
 
     from .explainer import Findings
+    from .posteriors import PosteriorFindings
 
 __all__ = ["Summary"]
 
@@ -52,7 +53,7 @@ class Summary:
     decided: Indices
 
     @classmethod
-    def of(cls, findings: Findings, rows: Indices) -> Summary:
+    def of(cls, findings: Findings | PosteriorFindings, rows: Indices) -> Summary:
         """Summarise what was found for some rows."""
         names, some = findings.names, findings.hangs_on[rows]
         hanging = np.bincount(some[some >= 0], minlength=len(names))

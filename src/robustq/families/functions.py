@@ -234,8 +234,9 @@ def explain(
 
     Parameters
     ----------
-    model : GenerativeClassifier or Pipeline
-        Of a pipeline, features are those that its last step sees.
+    model : estimator
+        Of a pipeline, features are those that its last step sees. Of somebody else's classifier
+        nothing is known but its posterior: there are no features, and the nearest posterior.
     X : frame or array of shape (rows, features)
     perturbation : str or Perturbation
     parts, sizes : optional
@@ -245,8 +246,8 @@ def explain(
     -------
     Explanations
     """
-    classifier, transform = _find_ours(model, "explain")
-    return classifier.explain(transform(X), perturbation, parts=parts, sizes=sizes)
+    subject, transform = find_subject(model)
+    return subject.explain(transform(X), perturbation, parts=parts, sizes=sizes)
 
 
 def witness(

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 
     from robustq.arrays import Bools, Floats
     from robustq.core.neighbourhoods import Bound
+    from robustq.explaining.explanation import Explanations
 
     Work = Callable[[Any, Rows, slice], None]
 
@@ -158,6 +159,17 @@ class OtherClassifier:
 
         self._warn(self._for_each_block(X, work, of_trees=of_trees), len(given))
         return lower, upper
+
+    def explain(self, X: Any, perturbation: Any, *, parts: Any, sizes: Any) -> Explanations:
+        """Return what can be said of predictions of which only the posterior is known."""
+        from robustq.explaining.explanation import Explanations  # noqa: PLC0415 (where asked for)
+        from robustq.explaining.posteriors import PosteriorFindings  # noqa: PLC0415
+
+        neighbourhood = read(perturbation, parts, sizes)
+        base = self.quantify(X, [neighbourhood])
+        proba = self._predict(X, len(base.prediction))
+        whole = not self._bind(neighbourhood).of_trees
+        return Explanations(PosteriorFindings(self.classes_, proba, neighbourhood, base, whole))
 
     def quantify(self, X: Any, neighbourhoods: Sequence[Neighbourhood]) -> Quantified:
         """Return what `assess` tells, with the positions of classes instead of labels."""
