@@ -226,10 +226,10 @@ def test_columns_that_lack_or_clash_are_named(model):
 def test_a_gate_accepts_what_is_robust_enough(model):
     robustness = score(model, TABLE)["robustness_chi2"].to_numpy()
     least = float(np.median(robustness))
-    found = score(model, TABLE, gate=Gate("r_chi2", least, inclusive=True))
+    found = score(model, TABLE, gate=Gate.by("r_chi2", least, inclusive=True))
     assert found.column_names[-1] == "accepted"
     assert found["accepted"].to_pylist() == (robustness >= least).tolist()
-    strict = score(model, TABLE, gate=Gate("r_chi2", least))
+    strict = score(model, TABLE, gate=Gate.by("r_chi2", least))
     assert strict["accepted"].to_pylist() == (robustness > least).tolist()
 
 
