@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import narwhals as nw
 import numpy as np
@@ -11,7 +11,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
 from robustq.exceptions import InputError, RobustqError
-from robustq.tables import is_continuous, is_missing
+from robustq.tables import Table, is_continuous, is_missing
 
 from .parameters import is_between
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Scoring",
+    "Training",
     "find_classes",
     "locate_labels",
     "read_labels",
@@ -29,6 +30,33 @@ __all__ = [
 ]
 
 LARGEST_WEIGHT = 1e100  # sums of them must not overflow
+
+
+class Training(NamedTuple):
+    """Rows to learn from.
+
+    Attributes
+    ----------
+    table : Table
+    classes : ndarray
+        Sorted.
+    labels : ndarray of int, of shape (rows,)
+        The position of each row's class.
+    weights : ndarray of shape (rows,)
+    """
+
+    table: Table
+    classes: np.ndarray[Any, Any]
+    labels: Indices
+    weights: Floats
+
+    @classmethod
+    def read(cls, X: Any, y: object, sample_weight: Any, class_weight: Any) -> Training:
+        """Return what a user gives to `fit`, checked."""
+        table = Table.read(X)
+        classes, labels = find_classes(read_labels(y, table.rows))
+        weights = read_weights(sample_weight, table.rows)
+        return cls(table, classes, labels, weigh_classes(class_weight, classes, labels, weights))
 
 
 def read_labels(y: object, rows: int | None = None) -> np.ndarray[Any, Any]:

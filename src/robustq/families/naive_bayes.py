@@ -32,6 +32,7 @@ from robustq.tables import MISSING, Encoding, Rows, Table
 from .base import GenerativeClassifier, encode
 from .kinds import Kind, Option, Recipe
 from .labels import (
+    Training,
     find_classes,
     locate_labels,
     read_labels,
@@ -422,10 +423,7 @@ class NaiveBayesClassifier(GenerativeClassifier):
             The classifier itself.
         """
         self._check_parameters()
-        table = Table.read(X)
-        classes, labels = find_classes(read_labels(y, table.rows))
-        weights = read_weights(sample_weight, table.rows)
-        weights = weigh_classes(self.class_weight, classes, labels, weights)
+        table, classes, labels, weights = Training.read(X, y, sample_weight, self.class_weight)
         encoding = self._learn_encoding(table, weights, int(self.n_bins), classes, labels)
         prior = read_prior(self.class_prior, len(classes))
         codes = encode(encoding, table, self._threads()).codes

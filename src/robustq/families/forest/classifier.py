@@ -12,7 +12,7 @@ import numpy as np
 from robustq.exceptions import InputError, RigidModelWarning, warn_caller
 from robustq.families.base import GenerativeClassifier, encode
 from robustq.families.kinds import Kind, Option, Recipe
-from robustq.families.labels import find_classes, read_labels, read_weights, weigh_classes
+from robustq.families.labels import Training, read_labels, read_weights, weigh_classes
 from robustq.families.parameters import (
     LARGEST_COUNT,
     LARGEST_SMOOTHING,
@@ -229,10 +229,7 @@ class GenerativeForestClassifier(GenerativeClassifier):
             The classifier itself.
         """
         self._check_parameters()
-        table = Table.read(X)
-        classes, labels = find_classes(read_labels(y, table.rows))
-        weights = read_weights(sample_weight, table.rows)
-        weights = weigh_classes(self.class_weight, classes, labels, weights)
+        table, classes, labels, weights = Training.read(X, y, sample_weight, self.class_weight)
         bins = _count_bins(weights) if self._ways.shrunk else None
         encoding = self._learn_encoding(table, weights, bins, classes, labels, tails=True)
         rows = encode(encoding, table, self._threads())

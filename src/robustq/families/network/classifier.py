@@ -11,13 +11,7 @@ import numpy as np
 from robustq.exceptions import InputError, UnsupportedError
 from robustq.families.base import GenerativeClassifier, encode
 from robustq.families.kinds import Kind, Option, Recipe
-from robustq.families.labels import (
-    find_classes,
-    read_labels,
-    read_prior,
-    read_weights,
-    weigh_classes,
-)
+from robustq.families.labels import Training, read_prior
 from robustq.families.parameters import (
     LARGEST_SMOOTHING,
     is_between,
@@ -27,7 +21,7 @@ from robustq.families.parameters import (
     require,
 )
 from robustq.learning.counts import choose_smoothing
-from robustq.tables import Rows, Table
+from robustq.tables import Rows
 
 from . import document
 from .edges import name_class, read_edges
@@ -163,10 +157,7 @@ class BayesianNetworkClassifier(GenerativeClassifier):
             The classifier itself.
         """
         self._check_parameters()
-        table = Table.read(X)
-        classes, labels = find_classes(read_labels(y, table.rows))
-        weights = read_weights(sample_weight, table.rows)
-        weights = weigh_classes(self.class_weight, classes, labels, weights)
+        table, classes, labels, weights = Training.read(X, y, sample_weight, self.class_weight)
         encoding = self._learn_encoding(table, weights, int(self.n_bins), classes, labels)
         prior = read_prior(self.class_prior, len(classes))
         target = name_class(getattr(y, "name", None), encoding.names)
