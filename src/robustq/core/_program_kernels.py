@@ -183,6 +183,8 @@ def write_program(
                 steps[count, WHAT] = COPY
                 steps[count, CHILDREN] = siblings[node - extra[node] - first]
             steps[count, FIRST], steps[count, LAST] = used, used
+            # Not every step finishes the child of a sum; what an earlier row left must not be read.
+            steps[count, DONE] = node
             mass[count], place[count] = 1.0, 0
             count += 1
         gains[node - first] = gain
