@@ -6,6 +6,7 @@ import threading
 import warnings
 from abc import ABC
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -57,6 +58,7 @@ __all__ = [
     "describe_unknown",
     "encode",
     "ignoring_unknown_values",
+    "learning_quietly",
     "require_fitted",
 ]
 
@@ -723,8 +725,10 @@ class GenerativeClassifier(Scoring, ClassifierMixin, BaseEstimator, ABC):
             tails=tails,
             categorical=() if self.categorical is None else self.categorical,
             numeric=() if self.numeric is None else self.numeric,
-            labels=labels,
+            labels=labels if _remarking.get() else None,
         )
+        if not _remarking.get():
+            return encoding
         remarks = dict(encoding.remarks)
         if classes is not None and labels is not None:
             remarks |= {"y": remark} if (remark := remark_on_classes(classes, labels)) else {}
@@ -842,6 +846,19 @@ def ignoring_unknown_values() -> Iterator[None]:
         warnings.simplefilter("ignore", UnknownValueWarning)
         warnings.simplefilter("ignore", OtherPredictionWarning)
         yield
+
+
+_remarking: ContextVar[bool] = ContextVar("_remarking", default=True)
+
+
+@contextmanager
+def learning_quietly() -> Iterator[None]:
+    """Look for no mistakes in the tables that are learned from: they were spoken of already."""
+    token = _remarking.set(False)
+    try:
+        yield
+    finally:
+        _remarking.reset(token)
 
 
 def require_fitted(estimator: Any, attribute: str) -> None:

@@ -11,7 +11,7 @@ from sklearn.frozen import FrozenEstimator
 
 from robustq.blocks import for_each_block
 from robustq.exceptions import InputError
-from robustq.families.base import ignoring_unknown_values, require_fitted
+from robustq.families.base import ignoring_unknown_values, learning_quietly, require_fitted
 from robustq.families.labels import read_labels
 from robustq.families.parameters import read_random_state
 from robustq.families.probabilities import predict_probabilities
@@ -104,7 +104,9 @@ class BootstrapEnsemble(BaseEstimator):
             models[block.start].fit(take_rows(X, rows), labels[rows])
 
         threads = None if self.n_jobs is None or self.n_jobs < 1 else int(self.n_jobs)
-        for_each_block(work, len(models), 1, threads)
+        # What the table looks like is said of the model itself, not of ten samples.
+        with learning_quietly():
+            for_each_block(work, len(models), 1, threads)
         self.models_ = models
         self.classes_ = classes
         return self

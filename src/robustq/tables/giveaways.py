@@ -36,16 +36,18 @@ def tell_labels(column: Column, label: str, labels: Indices, *, numeric: bool) -
     numeric : bool
         Whether the column holds numbers.
     """
-    rows = np.linspace(0, len(labels) - 1, min(len(labels), LOOKED_AT)).astype(np.int64)
-    labels = labels[rows]
+    if len(labels) > LOOKED_AT:
+        rows = np.linspace(0, len(labels) - 1, LOOKED_AT).astype(np.int64)
+        column, labels = column.take(rows), labels[rows]
     guessed = np.bincount(labels).max()
-    groups = _group(column.take(rows), label, numeric=numeric)
+    groups = _group(column, label, numeric=numeric)
     right, best = _count_right(groups, labels)
     if numeric:
         # Neighbours of different labels need a threshold between them.
         told = right.sum() - np.count_nonzero(np.diff(best))
     else:
-        told = right[np.bincount(groups) > 1].sum()
+        sizes = np.bincount(groups)
+        told = right[sizes[sizes > 0] > 1].sum()
     error = 1.0 - told / len(labels)
     guessing = 1.0 - guessed / len(labels)
     gives_away = error <= min(LARGEST_ERROR, SHARE_OF_GUESSING * guessing) and guessing > 0.0
@@ -53,7 +55,7 @@ def tell_labels(column: Column, label: str, labels: Indices, *, numeric: bool) -
 
 
 def _group(column: Column, label: str, *, numeric: bool) -> Indices:
-    """Return which of the different values each row has, in their order; gaps are one of them."""
+    """Return which of the different values each row has; gaps are one, and numbers in order."""
     if numeric:
         return np.unique(as_numbers(column, label), return_inverse=True)[1]
     values: Any = column
@@ -66,7 +68,7 @@ def _group(column: Column, label: str, *, numeric: bool) -> Indices:
     if not pa.types.is_dictionary(values.type):
         values = values.dictionary_encode()
     indices = values.indices.cast(pa.int64()).fill_null(len(values.dictionary))
-    return np.unique(indices.to_numpy(zero_copy_only=False), return_inverse=True)[1]
+    return np.asarray(indices.to_numpy(zero_copy_only=False))
 
 
 def _count_right(groups: Indices, labels: Indices) -> tuple[Indices, Indices]:

@@ -138,7 +138,7 @@ def _grow(
     rows = int(np.count_nonzero(sample.weights))
     # Memory that is asked for and never written to costs nothing.
     nodes, heavier = np.empty((2 * rows, 4), dtype=np.int32), np.empty(2 * rows, dtype=np.int32)
-    kinds = split_kinds(features.sizes, features.numeric)
+    kinds = split_kinds(features.sizes, features.numeric).copy()
     kinds[list(features.ordered)] = _growing_kernels.ORDERED
     leaf_starts, used = np.empty(rows + 1, dtype=np.int64), np.empty(3, dtype=np.int64)
     stack = np.empty((rows + 1, 4), dtype=np.int64)

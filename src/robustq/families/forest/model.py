@@ -8,7 +8,7 @@ tree only, the one that f falls into.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -490,11 +490,12 @@ class Forest:
         return float(self.entry_probs[start + (at + 1 if found else 0)])
 
 
+@lru_cache(maxsize=32)  # every tree asks, several times
 def split_kinds(sizes: tuple[int, ...], numeric: tuple[int, ...]) -> Codes:
     """Return how each feature is split."""
     kinds = np.where(np.array(sizes) <= NARROW_SIZE, NARROW, WIDE).astype(np.int32)
     kinds[list(numeric)] = NUMERIC
-    return kinds
+    return _freeze(kinds)
 
 
 def number_slots(kinds: Codes) -> Codes:
@@ -505,6 +506,7 @@ def number_slots(kinds: Codes) -> Codes:
     return slots
 
 
+@lru_cache(maxsize=32)
 def start_bases(sizes: tuple[int, ...], numeric: tuple[int, ...]) -> Indices:
     """Return where the base of each categorical feature begins, and the end."""
     own = [size for feature, size in enumerate(sizes) if feature not in numeric]
