@@ -50,7 +50,6 @@ from .parameters import (
     read_random_state,
     require,
 )
-from .sklearn_bayes import describe
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -402,6 +401,8 @@ class NaiveBayesClassifier(GenerativeClassifier):
         >>> model.robustness([[0, 2]], "tv").round(3).tolist()
         [0.114]
         """
+        from .sklearn_bayes import describe  # noqa: PLC0415 (a slow import, needed here only)
+
         classifier = cls.from_dict(describe(estimator))
         classifier.classes_ = np.asarray(estimator.classes_)
         if np.ndim(estimator.alpha) == 0:

@@ -11,8 +11,6 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from sklearn.ensemble._forest import ForestClassifier
-from sklearn.tree import DecisionTreeClassifier
 
 from robustq.blocks import for_each_block
 from robustq.core import atoms, engine
@@ -278,6 +276,9 @@ class OtherClassifier:
 
     @cached_property
     def _is_forest(self) -> bool:
+        from sklearn.ensemble._forest import ForestClassifier  # noqa: PLC0415 (slow imports)
+        from sklearn.tree import DecisionTreeClassifier  # noqa: PLC0415
+
         own = getattr(type(self.inside), "predict_proba", None)
         plain = own in (ForestClassifier.predict_proba, DecisionTreeClassifier.predict_proba)
         return plain and getattr(self.inside, "n_outputs_", None) == 1

@@ -24,7 +24,6 @@ from robustq.families.parameters import (
 )
 from robustq.tables import Binned, Encoding, Table
 
-from . import foreign
 from .checking import check_forest
 from .document import read_forest, write_forest
 from .growing import Options, grow_forest
@@ -274,6 +273,8 @@ class GenerativeForestClassifier(GenerativeClassifier):
         -------
         GenerativeForestClassifier
         """
+        from . import foreign  # noqa: PLC0415 (imports scikit-learn's forests, needed here only)
+
         trees, classes = foreign.read(forest)
         classifier = cls(**parameters)
         classifier._set_tree_count(len(trees))
