@@ -10,10 +10,10 @@ ready := $(VENV)/.ready
 parallel := -n auto --maxprocesses 8 --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-quick fuzz check format bench figures clean
+.PHONY: help setup demo test test-quick fuzz check format bench bench-growth figures clean
 
 help: ## Show this list
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 14
 
 setup: $(ready) ## Make the virtual environment and install robustq with its developers' tools
 
@@ -41,6 +41,9 @@ format: $(ready) ## Format the code and mend what the linter can mend
 
 bench: $(ready) ## Measure, and compare with the promised limits (ARGS="forest --compare old.json")
 	$(bin)/python -m benchmarks $(ARGS)
+
+bench-growth: $(ready) ## Measure how cost grows with rows, features, classes, values, trees and depth
+	$(bin)/python -m benchmarks.growth $(ARGS)
 
 figures: $(ready) ## Draw the pictures of docs/ anew
 	$(bin)/python docs/draw_balls.py

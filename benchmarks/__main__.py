@@ -29,7 +29,6 @@ BENCHES = (
     "networks",
     "votes",
     "forest",
-    "growth",
     "one_row",
     "curves",
     "streaming",

@@ -11,6 +11,8 @@ from benchmarks import races
 from benchmarks.comparison import Comparison, is_worse
 from benchmarks.conditions import Conditions
 from benchmarks.figures import Figure, read, summarise, write
+from benchmarks.growth import Axis, Growth, find_exponent
+from benchmarks.growth import measure as measure_growth
 from benchmarks.learning import compare, keep, load, recall, show
 from benchmarks.races import Race
 
@@ -245,3 +247,20 @@ def test_what_was_learned_is_kept_and_shown(tmp_path):
     assert list(show(again, names[-1])) == list(show(found, names[-1]))
     assert 0.9 < found["wine_numbers"]["shrunk"]["AUC"].mean() <= 1.0
     assert recall(tmp_path / "nothing.csv") == {}
+
+
+def test_growth_is_told_by_its_exponent():
+    assert find_exponent((10, 100), (3.0, 300.0)) == pytest.approx(2.0)
+    steep = Growth("rows", "fit", (1, 10, 100), (1.0, 10.0, 1000.0), (1.0, 1.0, 1.0), 1.3)
+    assert steep.exponent == pytest.approx(2.0)
+    assert not steep.kept
+    hungry = Growth("rows", "fit", (1, 10), (1.0, 1.0), (1.0, 100.0), 1.3)
+    assert not hungry.kept
+
+
+def test_growth_is_measured_at_every_size():
+    axis = Axis("pieces", (1, 50), lambda size: {"work": lambda: sum(range(20_000 * size))}, 1.5)
+    (growth,) = measure_growth(axis)
+    assert growth.sizes == (1, 50)
+    assert 0.5 < growth.exponent < 1.5
+    assert growth.kept
