@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import robustq
-from robustq.exceptions import FileError, InputError, UnsupportedError
+from robustq.exceptions import FileError, InputError
 from robustq.files import find_place, write_atomically
 from robustq.io import open_writer
 from tests.cli.commands import call
@@ -247,17 +247,6 @@ def test_keys_within_a_url_are_refused_and_not_shown():
     with pytest.raises(InputError, match="no keys within a URL") as error:
         robustq.read("s3://somebody:hidden@bucket/a.csv")
     assert "hidden" not in str(error.value)
-
-
-def test_a_missing_extra_is_named(monkeypatch):
-    for name in ("s3fs", "gcsfs"):
-        monkeypatch.setitem(__import__("sys").modules, name, None)
-    with pytest.raises(UnsupportedError, match=r's3://bucket/a: .*pip install "robustq\[s3\]"'):
-        robustq.load("s3://bucket/a")
-    with pytest.raises(UnsupportedError, match=r'gs://bucket/a: .*pip install "robustq\[gcs\]"'):
-        robustq.read("gs://bucket/a")
-    with pytest.raises(InputError, match=r"nonsense://bucket/a cannot be opened"):
-        robustq.read("nonsense://bucket/a")
 
 
 def test_reading_goes_on_after_a_break(s3, proxy):
