@@ -291,13 +291,16 @@ def check_seed(seed: int) -> None:
         raise InputError(msg)
 
 
-def check_page(output: Path) -> None:
+def check_page(output: str) -> None:
     """Raise if the name of a report is not that of a page."""
     from robustq.exceptions import InputError  # noqa: PLC0415
+    from robustq.files import hide_secrets, name_file  # noqa: PLC0415
 
-    if output.suffix.lower() not in PAGES:
-        msg = f"{output}: the report is a page for a browser: choose a name that ends in .html"
-        if output.suffix.lower() == ".pdf":
+    ending = Path(name_file(output)).suffix.lower()
+    if ending not in PAGES:
+        what = "the report is a page for a browser: choose a name that ends in .html"
+        msg = f"{hide_secrets(output)}: {what}"
+        if ending == ".pdf":
             msg += "; the browser prints it as PDF"
         raise InputError(msg)
 
@@ -312,15 +315,8 @@ def check_folder(output: Path) -> None:
         raise InputError(msg)
 
 
-def check_output(output: Path | str, inputs: Sequence[str]) -> None:
-    """Raise if a command would write where there is no folder, or over what it reads."""
-    from robustq.exceptions import FileError, InputError  # noqa: PLC0415
+def check_output(output: str, inputs: Sequence[str]) -> None:
+    """Raise if a command would write where nothing can be written, or over what it reads."""
+    from robustq import files  # noqa: PLC0415 (slow to import)
 
-    path = Path(output)
-    if not path.parent.is_dir():
-        msg = f"{output} cannot be written: there is no folder {path.parent}"
-        raise FileError(msg)
-    for given in inputs:
-        if path.exists() and Path(given).exists() and path.samefile(given):
-            msg = f"{output} is read and would be written over: choose another name"
-            raise InputError(msg)
+    files.check_output(output, inputs)

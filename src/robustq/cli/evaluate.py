@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -55,9 +54,9 @@ def evaluate(
     target: Annotated[
         str | None, typer.Option(help="The column with the labels; as in training by default.")
     ] = None,
-    output: Annotated[Path, typer.Option("--output", "-o", help="The page to write.")] = Path(
-        "report.html"
-    ),
+    output: Annotated[
+        str, typer.Option("--output", "-o", help="The page to write.", metavar="PATH")
+    ] = "report.html",
     as_json: Annotated[
         bool, typer.Option("--json", help="Print all numbers as JSON, besides.")
     ] = False,
@@ -81,6 +80,7 @@ def evaluate(
     start_up()
     from robustq.exceptions import InputError  # noqa: PLC0415 (slow to import)
     from robustq.experiments import evaluation  # noqa: PLC0415
+    from robustq.files import hide_secrets, name_file  # noqa: PLC0415
     from robustq.indicators.finding import find_indicator, find_neighbourhood  # noqa: PLC0415
     from robustq.io import open_sources, read_table  # noqa: PLC0415
     from robustq.report import as_json as write  # noqa: PLC0415
@@ -91,7 +91,7 @@ def evaluate(
     sources = open_sources([test], reading)
     check_output(output, [model, *(source.path for source in sources)])
     check_page(output)
-    with showing_progress(f"reading {Path(model).name}"):
+    with showing_progress(f"reading {name_file(model)}"):
         classifier = find_model(model)
     label = target or classifier.training_.get("target")
     if not label:
@@ -99,11 +99,11 @@ def evaluate(
         raise InputError(msg)
     names = [find_indicator(name) for name in split_list(indicators)]
     ball = find_neighbourhood(perturbation)
-    title, name = Path(model).name, Path(test).name
+    title, name = name_file(model), name_file(test)
     with showing_progress(f"reading {name}") as progress, naming_file(sources[0].name):
         read = read_table(sources, infer=False)
-        read.require([label], test, "the labels (--target)")
-        X, y, rows = separate_features(classifier, read.table, label, test)
+        read.require([label], hide_secrets(test), "the labels (--target)")
+        X, y, rows = separate_features(classifier, read.table, label, hide_secrets(test))
         progress.begin(f"assessing {len(y):,} rows")
         found = evaluation.evaluate(
             classifier, X, y, title=title, names=names or None, ball=ball, rows=rows
@@ -121,7 +121,7 @@ def evaluate(
         f"class: {found['frequent']:.3f})"
     )
     show_areas(console, [found])
-    console.print(f"Report: {output}", soft_wrap=True, markup=False)
+    console.print(f"Report: {hide_secrets(output)}", soft_wrap=True, markup=False)
 
 
 def separate_features(model: Any, table: Any, target: str, where: str) -> Labelled:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -61,7 +60,8 @@ def explain(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="A page to write, .html.")
+        str | None,
+        typer.Option("--output", "-o", help="A page to write, .html.", metavar="PATH"),
     ] = None,
     delimiter: Delimiter = None,
     encoding: EncodingName = None,
@@ -79,6 +79,7 @@ def explain(
     """
     start_up()
     from robustq import load  # noqa: PLC0415 (slow to import)
+    from robustq.files import hide_secrets, name_file  # noqa: PLC0415
     from robustq.indicators.finding import find_neighbourhood  # noqa: PLC0415
     from robustq.io import open_sources, read_table  # noqa: PLC0415
     from robustq.report import as_json as write  # noqa: PLC0415
@@ -87,9 +88,9 @@ def explain(
     _check_choice(row, where, least)
     sources = open_sources(data, make_csv_options(delimiter, encoding, no_header, decimal, sheet))
     if output is not None:
-        check_output(output, [str(model), *(source.path for source in sources)])
+        check_output(output, [model, *(source.path for source in sources)])
         check_page(output)
-    with showing_progress(f"reading {model.name}"):
+    with showing_progress(f"reading {name_file(model)}"):
         classifier = load(model)
     asked = find_neighbourhood(perturbation)
     asked.bind(classifier.model_, classifier.encoding_.names)
@@ -99,7 +100,7 @@ def explain(
         told = _Told(classifier, table, asked, sources[0].name)
         rows = told.choose(row, where, least)
         found = told.summarise() if rows is None else told.explain(rows, _split(keep))
-    title = f"{model.name} on {sources[0].name}"
+    title = f"{name_file(model)} on {sources[0].name}"
     if output is not None:
         write_explanation(found, output, title=title)
     for text in found["cautions"]:
@@ -109,7 +110,7 @@ def explain(
     else:
         told.show(make_console())
     if output is not None and not as_json:
-        make_console().print(f"Page: {output}", soft_wrap=True, markup=False)
+        make_console().print(f"Page: {hide_secrets(output)}", soft_wrap=True, markup=False)
 
 
 def _split(keep: list[str] | None) -> tuple[str, ...]:

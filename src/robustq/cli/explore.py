@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -48,9 +47,9 @@ def explore(
         str | None,
         typer.Option(help="The column with the labels; as in training by default, if it is there."),
     ] = None,
-    output: Annotated[Path, typer.Option("--output", "-o", help="The page to write.")] = Path(
-        "explore.html"
-    ),
+    output: Annotated[
+        str, typer.Option("--output", "-o", help="The page to write.", metavar="PATH")
+    ] = "explore.html",
     delimiter: Delimiter = None,
     encoding: EncodingName = None,
     no_header: NoHeader = False,
@@ -64,14 +63,15 @@ def explore(
     Example: [bold]robustq explore model.robustq new.csv -o explore.html[/bold]
     """
     start_up()
-    from robustq.scoring import find_model  # noqa: PLC0415 (slow to import)
+    from robustq.files import hide_secrets, name_file  # noqa: PLC0415 (slow to import)
+    from robustq.scoring import find_model  # noqa: PLC0415
 
     check_page(output)
     check_output(output, [model, *([] if data in {None, "-"} else [str(data)])])
-    with showing_progress(f"reading {Path(model).name}"):
+    with showing_progress(f"reading {name_file(model)}"):
         classifier = find_model(model)
     reading = make_csv_options(delimiter, encoding, no_header, decimal, sheet)
-    page = _make(classifier, Path(model).name, data, target, reading, output)
+    page = _make(classifier, name_file(model), data, target, reading, output)
     console = make_console(stderr=True)
     if page.total > page.rows:
         caution(console, f"{page.rows:,} of {page.total:,} rows are on the page, drawn at random")
@@ -85,7 +85,7 @@ def explore(
         )
     page.write(output)
     make_console().print(
-        f"{page.rows:,} predictions, {page.megabytes:.1f} MB: {output}",
+        f"{page.rows:,} predictions, {page.megabytes:.1f} MB: {hide_secrets(output)}",
         soft_wrap=True,
         markup=False,
     )
@@ -97,9 +97,10 @@ def _make(
     data: str | None,
     target: str | None,
     reading: CsvOptions,
-    output: Path,
+    output: str,
 ) -> Exploration:
-    from robustq.io import open_sources, read_table  # noqa: PLC0415 (slow to import)
+    from robustq.files import hide_secrets, name_file  # noqa: PLC0415 (slow to import)
+    from robustq.io import open_sources, read_table  # noqa: PLC0415
     from robustq.report import make_exploration  # noqa: PLC0415
     from robustq.scoring import Guest  # noqa: PLC0415
 
@@ -107,17 +108,17 @@ def _make(
         return make_exploration(_find_inside(classifier), title=title)
     sources = open_sources([data], reading)
     check_output(output, [source.path for source in sources])
-    name = Path(data).name
+    name = name_file(data)
     with showing_progress(f"reading {name}") as progress, naming_file(sources[0].name):
         read = read_table(sources, infer=False)
         label = target or classifier.training_.get("target")
         if target:
-            read.require([target], data, "the labels (--target)")
+            read.require([target], hide_secrets(data), "the labels (--target)")
         y = rows = None
         if label in read.table.column_names:
-            X, y, rows = separate_features(classifier, read.table, label, data)
+            X, y, rows = separate_features(classifier, read.table, label, hide_secrets(data))
         else:
-            X = choose_features(classifier, read.table, None, data)
+            X = choose_features(classifier, read.table, None, hide_secrets(data))
         progress.begin(f"assessing {len(X):,} rows")
         # Somebody else's takes frames of its own.
         X = classifier.adapt(X) if isinstance(classifier, Guest) else X

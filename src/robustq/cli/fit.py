@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
@@ -35,7 +34,9 @@ OPTIONS = {"max_error": "--max-error", "confidence": "--confidence", "holdout": 
 
 
 def fit(
-    output: Annotated[Path, typer.Option("--output", "-o", help="The model file to write.")],
+    output: Annotated[
+        str, typer.Option("--output", "-o", help="The model file to write.", metavar="PATH")
+    ],
     train: Annotated[
         str | None,
         typer.Argument(help="CSV, ARFF, Parquet, Excel; - for a pipe.", metavar="TRAIN"),
@@ -84,7 +85,8 @@ def fit(
         typer.Option(help="What the gate goes by: a robustness, as in tv_all, or chosen by auto."),
     ] = "auto",
     from_json: Annotated[
-        Path | None, typer.Option(help="Make the model of `inspect --json`, not of data.")
+        str | None,
+        typer.Option(help="Make the model of `inspect --json`, not of data.", metavar="PATH"),
     ] = None,
     seed: Annotated[int, typer.Option(help="Of everything random.")] = 0,
     delimiter: Delimiter = None,
@@ -102,7 +104,7 @@ def fit(
     Example: [bold]robustq fit train.csv --target outcome -o model.robustq[/bold]
     """
     if from_json is not None:
-        check_output(output, [str(from_json)])
+        check_output(output, [from_json])
         _convert(from_json, output)
         return
     if train is None or target is None:
@@ -112,6 +114,7 @@ def fit(
     start_up()
     from robustq.families.seen_rows import sketch_rows  # noqa: PLC0415 (slow to import)
     from robustq.families.table import find_recipe  # noqa: PLC0415
+    from robustq.files import hide_secrets, name_file  # noqa: PLC0415
     from robustq.io import describe_columns, open_sources  # noqa: PLC0415
 
     from .models import make_estimator, name_options  # noqa: PLC0415
@@ -134,7 +137,7 @@ def fit(
         read = _read(sources, train, columns, target_bins, target_threshold)
         made.set_params(**_choose_kinds(columns))
         estimator, found = _learn(made, read.data, share, seed, max_error, confidence, perturbation)
-    estimator.training_ |= {"target": target, "source": Path(train).name}
+    estimator.training_ |= {"target": target, "source": name_file(train)}
     estimator.training_["sketch"] = sketch_rows(estimator, read.data.X, read.data.y)
     if read.edges:
         estimator.training_["target_edges"] = read.edges
@@ -143,7 +146,7 @@ def fit(
     _show_columns(console, describe_columns(estimator.encoding_, read.data.X))
     _show_remarks(console, read)
     _show_model(console, estimator, len(read.data.y), read.unlabelled, found)
-    console.print(f"Model: {output}", soft_wrap=True, markup=False)
+    console.print(f"Model: {hide_secrets(output)}", soft_wrap=True, markup=False)
 
 
 class _Read(NamedTuple):
@@ -166,11 +169,12 @@ class _Read(NamedTuple):
     notes: dict[str, str]
 
 
-def _convert(document: Path, output: Path) -> None:
+def _convert(document: str, output: str) -> None:
     from robustq import load  # noqa: PLC0415 (slow to import)
+    from robustq.files import hide_secrets  # noqa: PLC0415
 
     load(document).save(output)
-    make_console().print(f"Model: {output}", soft_wrap=True, markup=False)
+    make_console().print(f"Model: {hide_secrets(output)}", soft_wrap=True, markup=False)
 
 
 def _read(
@@ -181,11 +185,12 @@ def _read(
     threshold: float | None,
 ) -> _Read:
     from robustq import io  # noqa: PLC0415 (slow to import)
+    from robustq.files import hide_secrets, name_file  # noqa: PLC0415
 
-    with showing_progress(f"reading {Path(name).name}"):
+    with showing_progress(f"reading {name_file(name)}"):
         read = io.read_table(sources)
     for option, names in columns.items():
-        read.require(names, name, f"which {option} names")
+        read.require(names, hide_secrets(name), f"which {option} names")
     table, notes = read
     (target,), edges = columns["--target"], []
     if bins is not None or threshold is not None:

@@ -29,14 +29,15 @@ def inspect(
     """
     start_up()
     from robustq import load  # noqa: PLC0415 (slow to import)
+    from robustq.files import find_place, name_file  # noqa: PLC0415
 
-    with showing_progress(f"reading {model.name}"):
+    with showing_progress(f"reading {name_file(model)}"):
         classifier = load(model)
     if as_json:
         say_json(json.dumps(classifier.to_dict(), ensure_ascii=False, allow_nan=False))
         return
     console = make_console()
-    _show_facts(console, classifier, model.stat().st_size)
+    _show_facts(console, classifier, find_place(model).size())
     _show_features(console, classifier)
 
 

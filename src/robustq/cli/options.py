@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -37,7 +36,7 @@ ModelName = Annotated[
         metavar="MODEL",
     ),
 ]
-ModelPath = Annotated[Path, typer.Argument(help="A model file.", metavar="MODEL")]
+ModelPath = Annotated[str, typer.Argument(help="A model file.", metavar="MODEL")]
 
 
 def make_csv_options(

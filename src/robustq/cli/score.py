@@ -7,7 +7,6 @@ import sys
 import time
 from contextlib import contextmanager
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -94,6 +93,7 @@ def score(
     from robustq.core.neighbourhoods import (  # noqa: PLC0415 (slow to import)
         DEFAULT_PERTURBATIONS,
     )
+    from robustq.files import name_file  # noqa: PLC0415
     from robustq.indicators.finding import find_neighbourhoods  # noqa: PLC0415
     from robustq.io import (  # noqa: PLC0415
         check_ending,
@@ -107,7 +107,7 @@ def score(
     reading = make_csv_options(delimiter, encoding, no_header, decimal, sheet)
     sources = open_sources(data, reading, batch_rows)
     check_output(output, [model, *(source.path for source in sources)])
-    with showing_progress(f"reading {Path(model).name}"):
+    with showing_progress(f"reading {name_file(model)}"):
         classifier = find_model(model)
     asked = find_neighbourhoods(split_list(perturbation) or DEFAULT_PERTURBATIONS)
     gate = _find_gate(classifier.training_, asked, min_robustness)
@@ -213,6 +213,7 @@ def _watch(sources: list[Source], *, shown: bool) -> Iterator[Callable[[int], No
 def _report(console: Any, scorer: Scorer, rows: int, seconds: float, output: str) -> None:
     from robustq.families.base import describe_endless, describe_unknown  # noqa: PLC0415 (slow)
     from robustq.families.others import describe_others  # noqa: PLC0415
+    from robustq.files import hide_secrets  # noqa: PLC0415
 
     for text in scorer.model.cautions:
         caution(console, text)
@@ -226,4 +227,6 @@ def _report(console: Any, scorer: Scorer, rows: int, seconds: float, output: str
     if scorer.gate is not None:
         share = f" ({scorer.accepted / rows:.1%})" if rows else ""
         console.print(f"{scorer.accepted:,} of {rows:,} predictions accepted{share}", markup=False)
-    console.print(f"{rows:,} rows in {seconds:.1f} s: {Path(output)}", soft_wrap=True, markup=False)
+    console.print(
+        f"{rows:,} rows in {seconds:.1f} s: {hide_secrets(output)}", soft_wrap=True, markup=False
+    )

@@ -10,15 +10,17 @@ import hashlib
 import json
 import math
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, NoReturn, TypeGuard
+from typing import TYPE_CHECKING, Any, NoReturn, TypeGuard
 
 import numpy as np
 
-from robustq.exceptions import FileError, InputError
-from robustq.files import replacing
+from robustq.exceptions import InputError
+from robustq.files import Place, write_atomically
 
 from .documents import FORMAT
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 __all__ = ["ModelFile", "begins_like_json", "read_file", "read_json", "write_file"]
 
@@ -44,19 +46,13 @@ def write_file(file: ModelFile, path: str | Path) -> None:
     FileError
         If it cannot be written.
     """
-    from safetensors import SafetensorError  # noqa: PLC0415 (not needed for anything else)
-    from safetensors.numpy import save_file  # noqa: PLC0415
+    from safetensors.numpy import save  # noqa: PLC0415 (not needed for anything else)
 
     text = json.dumps(file.header, ensure_ascii=False, allow_nan=False)
     # One entry, because safetensors writes several in any order.
     metadata = {KEY: f"{_checksum(text, file.arrays)} {text}"}
     arrays = {name: np.ascontiguousarray(array) for name, array in file.arrays.items()}
-    with replacing(Path(path)) as part:
-        try:
-            save_file(arrays, part, metadata)
-        except SafetensorError as error:
-            msg = f"{path} cannot be written ({error}): choose another place"
-            raise FileError(msg) from error
+    write_atomically(path, save(arrays, metadata))
 
 
 def _checksum(text: str, arrays: dict[str, np.ndarray[Any, Any]]) -> str:
@@ -68,7 +64,7 @@ def _checksum(text: str, arrays: dict[str, np.ndarray[Any, Any]]) -> str:
     return digest.hexdigest()
 
 
-def read_file(path: Path) -> ModelFile:
+def read_file(place: Place) -> ModelFile:
     """Return header and arrays of a model file, undamaged, but not checked otherwise.
 
     The file is read, not mapped: whatever becomes of it afterwards, the model stays as it is.
@@ -78,8 +74,8 @@ def read_file(path: Path) -> ModelFile:
     InputError
         If it is no model file, or damaged.
     """
-    content = np.fromfile(path, dtype=np.uint8)
-    content.flags.writeable = False
+    with place.open() as file:
+        content = np.frombuffer(file.read(), dtype=np.uint8)
     length = int.from_bytes(content[:8].tobytes(), "little")
     if length > min(LONGEST_HEADER, len(content) - 8):
         _refuse("not a model file, or a damaged one: it has no header, or not all of it")
@@ -143,9 +139,9 @@ def _view(part: Any, name: str, entry: dict[str, Any]) -> np.ndarray[Any, Any]:
     return part.view(kind).reshape(shape)
 
 
-def begins_like_json(path: Path) -> bool:
+def begins_like_json(place: Place) -> bool:
     """Tell whether a file may hold a JSON document."""
-    with path.open("rb") as file:
+    with place.open() as file:
         return file.read(64).lstrip(b"\xef\xbb\xbf \t\r\n").startswith((b"{", b"["))
 
 

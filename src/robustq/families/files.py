@@ -18,7 +18,7 @@ from robustq.documents.files import (
     write_file,
 )
 from robustq.exceptions import FileError, InputError, UnsupportedError
-from robustq.files import explain_os_error
+from robustq.files import explain_os_error, find_place
 from robustq.tables import Verdict
 
 from .parameters import LARGEST_SMOOTHING, is_between
@@ -107,22 +107,23 @@ def load(path: str | Path) -> Any:
     if not isinstance(path, (str, Path)):
         msg = f"path must be the name of a file, got {path!r}"
         raise InputError(msg)
-    path = Path(path)
-    if path.exists() and not path.is_file():
-        msg = f"{path} cannot be read: it is no regular file"
-        raise FileError(msg)
+    place = find_place(path)
     try:
-        if begins_like_json(path):
-            return _load_document(read_json(path.read_bytes()))
-        return _load_file(read_file(path))
+        if place.exists() and not place.is_file():
+            msg = f"{place.name} cannot be read: it is no regular file"
+            raise FileError(msg)
+        if begins_like_json(place):
+            with place.open() as file:
+                return _load_document(read_json(file.read()))
+        return _load_file(read_file(place))
     except InputError as error:
-        msg = f"{path}: {error}"
+        msg = f"{place.name}: {error}"
         raise InputError(msg) from error
     except (OSError, UnicodeError) as error:
         if isinstance(error, FileError):
             raise
         why = explain_os_error(error) if isinstance(error, OSError) else "no name of a file"
-        msg = f"{path} cannot be read ({why})"
+        msg = f"{place.name} cannot be read ({why})"
         raise FileError(msg) from error
 
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import codecs
-import glob
 import io
-import os
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
+from functools import cached_property
+from pathlib import PurePath
 from typing import IO, TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
@@ -18,13 +17,13 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 
 from robustq.exceptions import FileError, InputError
-from robustq.files import explain_os_error
+from robustq.files import Place, explain_os_error, find_place, name_file
 from robustq.tables.texts import with_decimal_point
 
 from .arff import ArffFile, is_arff
 from .columns import require_columns
 from .sniffing import SAMPLE, CsvOptions, check_names, guess_encoding, sniff, squeeze
-from .workbooks import open_sheet
+from .workbooks import Sheet, open_sheet
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -77,20 +76,29 @@ class Source:
     batch_rows: int = BATCH_ROWS
     notes: tuple[str, ...] = ()
 
+    @cached_property
+    def place(self) -> Place:
+        """Where it is."""
+        return find_place(self.path)
+
     @property
     def name(self) -> str:
-        """What to call it."""
-        return "standard input" if self.path == STDIN else self.path
+        """What to call it: without secrets that a URL may hold."""
+        return "standard input" if self.path == STDIN else self.place.name
 
     @property
     def size(self) -> int:
         """Its size in bytes, 0 if nobody knows."""
-        return Path(self.path).stat().st_size if self.is_regular else 0
+        return 0 if self.path == STDIN else self.place.size()
 
     @property
     def is_regular(self) -> bool:
         """Whether it can be opened twice; pipes cannot."""
-        return self.path != STDIN and Path(self.path).is_file()
+        return self.path != STDIN and self.place.is_file()
+
+    @property
+    def _ending(self) -> str:
+        return PurePath(name_file(self.path)).suffix.lower()
 
     def types(self, names: Sequence[str]) -> list[pa.DataType]:
         """Return the types of some columns; of text, all are text."""
@@ -108,14 +116,16 @@ class Source:
             if schema is not None:
                 return tuple(schema.names)
             if self._is_workbook():
-                return open_sheet(self.path, self.options, self.name).names
+                with self._open_sheet() as sheet:
+                    return sheet.names
             with self._open() as (_, stream):
                 return sniff(_read_head(stream), self.options, self.name).names
 
     def _schema(self) -> pa.Schema | None:
         """Return what a file declares of its columns; nothing where it is CSV, or a pipe."""
         if self._is_parquet():
-            return pq.read_schema(self.path)
+            with self.place.for_arrow() as file:
+                return pq.read_schema(file)
         if not self.is_regular:
             return None
         with self._open() as (_, stream):
@@ -152,21 +162,27 @@ class Source:
     def _is_parquet(self) -> bool:
         if not self.is_regular:
             return False
-        path = Path(self.path)
-        if path.suffix.lower() in (*TEXT, *COMPRESSED):
+        if self._ending in (*TEXT, *COMPRESSED):
             return False
-        with path.open("rb") as file:
-            return file.read(4) == b"PAR1" or path.suffix.lower() in PARQUET
+        if self._ending in PARQUET:
+            return True
+        with self.place.open() as file:
+            return file.read(4) == b"PAR1"
 
     def _is_workbook(self) -> bool:
-        return self.is_regular and Path(self.path).suffix.lower() in WORKBOOK
+        return self.is_regular and self._ending in WORKBOOK
+
+    @contextmanager
+    def _open_sheet(self) -> Iterator[Sheet]:
+        with self.place.open(seekable=True) as file:
+            yield open_sheet(file, self.options, self.name)
 
     def _read_workbook(self, choose: Any) -> Iterator[pa.Table]:
-        sheet = open_sheet(self.path, self.options, self.name)
-        self.notes = sheet.notes
-        wanted = self._choose(choose, sheet.names)
-        for batch in sheet.read(wanted, BATCH_ROWS):
-            yield self._mend_decimals(batch)
+        with self._open_sheet() as sheet:
+            self.notes = sheet.notes
+            wanted = self._choose(choose, sheet.names)
+            for batch in sheet.read(wanted, BATCH_ROWS):
+                yield self._mend_decimals(batch)
 
     def _choose(self, choose: Any, names: tuple[str, ...]) -> list[str]:
         try:
@@ -182,7 +198,7 @@ class Source:
         return pa.table(columns, names=batch.column_names)
 
     def _read_parquet(self, choose: Any) -> Iterator[pa.Table]:
-        with pq.ParquetFile(self.path) as file:
+        with self.place.for_arrow() as opened, pq.ParquetFile(opened, pre_buffer=True) as file:
             names = tuple(file.schema_arrow.names)
             check_names(list(names), self.name)
             wanted = self._choose(choose, names)
@@ -236,8 +252,8 @@ class Source:
                 raise FileError(msg)
             yield sys.stdin.buffer, sys.stdin.buffer
             return
-        with Path(self.path).open("rb") as raw:
-            kind = COMPRESSED.get(Path(self.path).suffix.lower())
+        with self.place.open() as raw:
+            kind = COMPRESSED.get(self._ending)
             yield raw, raw if kind is None else pa.CompressedInputStream(raw, kind)
 
     def _explain(self, error: Exception, wrong: list[Any]) -> str:
@@ -406,31 +422,33 @@ def open_sources(
 
 
 def _expand(path: str) -> list[str]:
-    if path == STDIN or Path(path).is_file():
+    if path == STDIN:
         return [path]
-    if Path(path).is_dir():
-        files = [file for file in sorted(Path(path).rglob("*")) if _is_data(file, Path(path))]
+    place = find_place(path)
+    if place.is_file():
+        return [path]
+    if place.is_folder():
+        files = [file for file in place.list_files() if _is_data(file, path)]
         what = "has no CSV, ARFF, Parquet or Excel files"
     elif any(character in path for character in PATTERN):
-        matches = sorted(glob.glob(path, recursive=True))  # noqa: PTH207 (absolute ones too)
-        files = [Path(file) for file in matches if Path(file).is_file()]
-        what = "matches no file"
+        files, what = place.match(), "matches no file"
     else:
-        files, what = [Path(path)] if Path(path).exists() else [], "does not exist"
+        files, what = [path] if place.exists() else [], "does not exist"
     if not files:
-        msg = f"{path} {what}"
+        msg = f"{place.name} {what}"
         raise FileError(msg)
-    return [os.fspath(file) for file in files]
+    return files
 
 
-def _is_data(file: Path, folder: Path) -> bool:
-    hidden = any(part.startswith((".", "_")) for part in file.relative_to(folder).parts)
-    endings = [ending.lower() for ending in file.suffixes]
+def _is_data(file: str, folder: str) -> bool:
+    parts = PurePath(file).parts[len(PurePath(folder).parts) :]
+    hidden = any(part.startswith((".", "_")) for part in parts)
+    endings = [ending.lower() for ending in PurePath(file).suffixes]
     if endings and endings[-1] in COMPRESSED:
         known = len(endings) > 1 and endings[-2] in TEXT
     else:
         known = bool(endings) and endings[-1] in (*PARQUET, *TEXT, *WORKBOOK)
-    return file.is_file() and known and not hidden
+    return known and not hidden
 
 
 def read_ahead(batches: Iterator[Batch]) -> Iterator[Batch]:

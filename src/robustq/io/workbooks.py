@@ -8,7 +8,7 @@ import math
 import re
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import IO, TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
 
@@ -19,7 +19,6 @@ from .sniffing import LINES, CsvOptions, name_columns, note_header
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
     from types import ModuleType
 
 __all__ = ["Sheet", "WorkbookWriter", "open_sheet"]
@@ -71,7 +70,7 @@ class Sheet:
         self.book.close()
 
 
-def open_sheet(path: str, options: CsvOptions, where: str) -> Sheet:
+def open_sheet(file: IO[bytes], options: CsvOptions, where: str) -> Sheet:
     """Return a sheet of a workbook.
 
     Raises
@@ -82,7 +81,7 @@ def open_sheet(path: str, options: CsvOptions, where: str) -> Sheet:
         If it is no workbook, has no such sheet, or the sheet is empty.
     """
     with _explaining(where):
-        book = _import().load_workbook(path, read_only=True, data_only=True)
+        book = _import().load_workbook(file, read_only=True, data_only=True)
         sheets = {sheet.title: sheet for sheet in book.worksheets}
         name = next(iter(sheets), None) if options.sheet is None else options.sheet
         if name not in sheets:
@@ -152,12 +151,12 @@ def _say(value: Any) -> str:
 class WorkbookWriter:
     """A workbook of one sheet."""
 
-    def __init__(self, path: Path, schema: pa.Schema) -> None:
+    def __init__(self, file: IO[bytes], schema: pa.Schema) -> None:
         nested = [field.name for field in schema if pa.types.is_nested(field.type)]
         if nested:
             msg = f"column {nested[0]!r} holds lists or records, which Excel cannot: use .parquet"
             raise InputError(msg)
-        self.path, self.rows = path, 0
+        self.file, self.rows = file, 0
         self.book = _import().Workbook(write_only=True)
         self.sheet = self.book.create_sheet("robustq")
         self._append(schema.names)
@@ -167,7 +166,7 @@ class WorkbookWriter:
 
     def __exit__(self, kind: object, *_: object) -> None:
         if kind is None:
-            self.book.save(self.path)
+            self.book.save(self.file)
         else:
             # It keeps what was written in a file of its own until it is closed.
             self.sheet.close()

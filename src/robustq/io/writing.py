@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import json
 import math
 import sys
 from contextlib import ExitStack, contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
 import pyarrow as pa
@@ -14,7 +14,7 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 
 from robustq.exceptions import FileError, InputError
-from robustq.files import replacing
+from robustq.files import find_place, hide_secrets
 
 from .workbooks import WorkbookWriter
 
@@ -37,7 +37,7 @@ class Writer(Protocol):
 def check_ending(path: str) -> None:
     """Raise if an ending does not tell a format."""
     if path != STDOUT and not path.lower().endswith(ENDINGS):
-        msg = f"{path!r} has no ending that tells a format: use {', '.join(ENDINGS)}"
+        msg = f"{hide_secrets(path)!r} has no ending that tells a format: use {', '.join(ENDINGS)}"
         raise InputError(msg)
 
 
@@ -59,21 +59,21 @@ def open_writer(path: str, schema: pa.Schema) -> Iterator[Writer]:
                 raise FileError(msg)
             yield stack.enter_context(_CsvWriter(sys.stdout.buffer, schema))
             return
-        part = stack.enter_context(replacing(Path(path)))
+        file: Any = stack.enter_context(find_place(path).writing())
         ending = path.lower()
         if ending.endswith((".parquet", ".pq")):
             # Numbers hardly repeat: a dictionary of them would cost more than it saves.
             words = [field.name for field in schema if not pa.types.is_floating(field.type)]
             yield stack.enter_context(
-                pq.ParquetWriter(part, schema, compression="zstd", use_dictionary=words)
+                pq.ParquetWriter(file, schema, compression="zstd", use_dictionary=words)
             )
         elif ending.endswith((".jsonl", ".ndjson")):
-            yield _JsonWriter(stack.enter_context(part.open("w", encoding="utf-8")))
+            yield _JsonWriter(stack.enter_context(io.TextIOWrapper(file, encoding="utf-8")))
         elif ending.endswith(".xlsx"):
-            yield stack.enter_context(WorkbookWriter(part, schema))
+            yield stack.enter_context(WorkbookWriter(file, schema))
         else:
             packed = "gzip" if ending.endswith(".gz") else None
-            stream = stack.enter_context(pa.output_stream(part, compression=packed))
+            stream = stack.enter_context(pa.output_stream(file, compression=packed))
             yield stack.enter_context(_CsvWriter(stream, schema))
 
 

@@ -27,7 +27,7 @@ SINGLE = 0.75
 
 
 def write_evaluation(
-    found: Sequence[Mapping[str, Any]], path: Path, *, title: str, text: str = ""
+    found: Sequence[Mapping[str, Any]], path: str | Path, *, title: str, text: str = ""
 ) -> None:
     """Write a page about one model or several.
 
@@ -35,7 +35,7 @@ def write_evaluation(
     ----------
     found : sequence of dict
         What `robustq.experiments.evaluation.evaluate` returned.
-    path : Path
+    path : path
     title : str
     text : str
         What the page begins with.

@@ -19,14 +19,14 @@ __all__ = ["write_explanation"]
 CHANGES = 20
 
 
-def write_explanation(found: Mapping[str, Any], path: Path, *, title: str) -> None:
+def write_explanation(found: Mapping[str, Any], path: str | Path, *, title: str) -> None:
     """Write a page about rows, or about a whole table.
 
     Parameters
     ----------
     found : dict
         The keys perturbation, cautions, rows and summary, as `robustq explain --json` prints them.
-    path : Path
+    path : path
     title : str
     """
     rows = [{**row, "bars": _measure(row["features"])} for row in found["rows"]]

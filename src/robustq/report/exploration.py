@@ -69,7 +69,7 @@ class Exploration(NamedTuple):
         """Whether that is more than most people can mail."""
         return self.megabytes > LARGE
 
-    def write(self, path: Path) -> None:
+    def write(self, path: str | Path) -> None:
         """Write it; it appears when it is complete."""
         write_atomically(path, self.text)
 

@@ -1,22 +1,91 @@
-"""Files that appear under their name only when they are complete."""
+"""Files of this machine, which appear under their name only when they are complete."""
 
 from __future__ import annotations
 
+import glob
 import os
 import tempfile
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 
-from .exceptions import FileError
+from robustq.exceptions import FileError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["explain_os_error", "make_folder", "replacing", "sweep", "write_atomically"]
+__all__ = ["LocalPlace", "explain_os_error", "make_folder", "replacing", "sweep"]
 
 PART = ".part"
 LONGEST = 100  # of a name, so that the rest fits in
+
+
+class LocalPlace:
+    """A file, a folder or a pattern of this machine.
+
+    Parameters
+    ----------
+    path : str
+    """
+
+    def __init__(self, path: str) -> None:
+        self.path = self.name = path
+        self._path = Path(path)
+
+    @property
+    def identity(self) -> str:
+        """The same for two names of one file, through links too."""
+        try:
+            found = self._path.stat()
+        except (OSError, ValueError):
+            return os.path.abspath(self.path)  # noqa: PTH100 (of what is not there, too)
+        return f"{found.st_dev}:{found.st_ino}"
+
+    def exists(self) -> bool:
+        """Tell whether anything is there."""
+        return self._path.exists()
+
+    def is_file(self) -> bool:
+        """Tell whether it is a file; pipes are none."""
+        return self._path.is_file()
+
+    def is_folder(self) -> bool:
+        """Tell whether it is a folder."""
+        return self._path.is_dir()
+
+    def size(self) -> int:
+        """Return how many bytes it has, 0 if nobody knows."""
+        return self._path.stat().st_size if self.is_file() else 0
+
+    def list_files(self) -> list[str]:
+        """Return all files in it, however deep."""
+        return [os.fspath(file) for file in sorted(self._path.rglob("*")) if file.is_file()]
+
+    def match(self) -> list[str]:
+        """Return the files that it stands for as a pattern."""
+        found = sorted(glob.glob(self.path, recursive=True))  # noqa: PTH207 (absolute ones too)
+        return [file for file in found if Path(file).is_file()]
+
+    def open(self, *, seekable: bool = False) -> IO[bytes]:  # noqa: ARG002 (it always is)
+        """Open it for reading."""
+        return self._path.open("rb")
+
+    @contextmanager
+    def for_arrow(self) -> Iterator[str]:
+        """Give its path."""
+        yield self.path
+
+    def check_writable(self) -> None:
+        """Raise if there is no folder to write to."""
+        if not self._path.parent.is_dir():
+            msg = f"{self.path} cannot be written: there is no folder {self._path.parent}"
+            raise FileError(msg)
+
+    @contextmanager
+    def writing(self) -> Iterator[IO[bytes]]:
+        """Give a file to write to; it appears under its name if nothing went wrong."""
+        with replacing(self._path) as part, part.open("wb") as file:
+            yield file
 
 
 @contextmanager
@@ -54,12 +123,6 @@ def replacing(path: Path) -> Iterator[Path]:
         raise FileError(_explain(path, error)) from error
     finally:
         part.unlink(missing_ok=True)
-
-
-def write_atomically(path: Path, content: bytes | str) -> None:
-    """Write a file whole, or not at all."""
-    with replacing(path) as part:
-        part.write_bytes(content.encode() if isinstance(content, str) else content)
 
 
 def make_folder(path: Path) -> None:

@@ -1,0 +1,103 @@
+"""Serve a robustq model with MLflow: a prediction, and how far it is from flipping.
+
+A model from code: MLflow keeps this file and the model file, no pickle, and runs the one with the
+other wherever it serves. Needs mlflow (or mlflow-skinny) and pandas.
+
+Run it: python examples/mlflow_model.py
+"""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import mlflow
+import pandas as pd
+from mlflow.models import ModelSignature, set_model
+from mlflow.pyfunc import PythonModel
+from mlflow.types import ColSpec, DataType, Schema
+
+import robustq
+
+PERTURBATION = "tv"
+
+
+class Robust(PythonModel):  # type: ignore[misc]
+    """A model file of robustq, asked about frames."""
+
+    def load_context(self, context: Any) -> None:
+        """Read the model file, once for each process that serves."""
+        self.model = robustq.load(context.artifacts["model"])
+
+    def predict(
+        self, context: Any, model_input: Any, params: dict[str, Any] | None = None
+    ) -> pd.DataFrame:
+        """Return prediction, probability, robustness and tipping class, a row for each row."""
+        ball = (params or {}).get("perturbation", PERTURBATION)
+        told = self.model.assess(model_input, perturbations=(ball,)).to_pandas()
+        names = ["prediction", "probability", f"robustness_{ball}", f"tipping_class_{ball}"]
+        return told[names].set_axis(
+            ["prediction", "probability", "robustness", "tipping_class"], axis="columns"
+        )
+
+
+# What MLflow takes of this file when it reads it.
+set_model(Robust())
+
+
+def log(model: Any, folder: Path) -> str:
+    """Log a fitted model of robustq with the active run, and return where MLflow finds it.
+
+    Parameters
+    ----------
+    model : estimator
+        With names of columns.
+    folder : Path
+        For the model file, until it is logged.
+    """
+    path = folder / "model.robustq"
+    model.save(path)
+    columns = model.encoding_.columns
+    inputs = [
+        ColSpec(
+            DataType.string if _is_text(column) else DataType.double, column.name, required=False
+        )
+        for column in columns
+    ]
+    params = [mlflow.types.ParamSpec("perturbation", DataType.string, PERTURBATION)]
+    signature = ModelSignature(Schema(inputs), params=mlflow.types.ParamSchema(params))
+    logged = mlflow.pyfunc.log_model(
+        name="robust",
+        python_model=str(Path(__file__).resolve()),
+        artifacts={"model": str(path)},
+        signature=signature,
+        pip_requirements=["robustq", "pandas"],
+    )
+    return str(logged.model_uri)
+
+
+def _is_text(column: Any) -> bool:
+    return any(isinstance(value, str) for value in getattr(column, "categories", ()))
+
+
+def main() -> None:
+    """Learn, log, load as a server would, and ask."""
+    X = pd.DataFrame(
+        {"outlook": ["sun", "rain", "sun", "fog", "rain", "fog"], "wind": [1.5, 7, 3, 2, 8.5, 4]}
+    )
+    y = ["play", "stay", "play", "play", "stay", "stay"]
+    model = robustq.NaiveBayesClassifier(smoothing=1.0, n_bins=2).fit(X, y)
+    with tempfile.TemporaryDirectory() as folder:
+        mlflow.set_tracking_uri(f"sqlite:///{folder}/mlflow.db")
+        mlflow.set_experiment(
+            experiment_id=mlflow.create_experiment("robustq", Path(folder, "runs").as_uri())
+        )
+        with mlflow.start_run():
+            uri = log(model, Path(folder))
+        served = mlflow.pyfunc.load_model(uri)
+        print(served.predict(X).to_string())
+
+
+if __name__ == "__main__":
+    main()
