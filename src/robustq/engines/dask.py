@@ -1,0 +1,1 @@
+"""Dask frames, scored where their partitions are."""

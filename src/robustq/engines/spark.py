@@ -1,0 +1,1 @@
+"""Spark frames, scored where their partitions are."""
