@@ -3,14 +3,15 @@
 PYTHON ?= python3
 VENV   ?= .venv
 
-bin   := $(VENV)/bin
-ready := $(VENV)/.ready
+bin     := $(VENV)/bin
+ready   := $(VENV)/.ready
+engines := $(VENV)/.engines
 
 # One process for each core, up to eight; whoever has nothing left takes from the others.
 parallel := -n auto --maxprocesses 8 --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-quick fuzz check format bench bench-growth figures clean
+.PHONY: help setup demo test test-quick test-engines fuzz check format bench bench-growth figures clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 14
@@ -25,6 +26,10 @@ test: $(ready) ## Run all tests (doctests, examples, documentation), and tell wh
 
 test-quick: $(ready) ## Run the tests that are not slow, in a minute
 	$(bin)/python -m pytest $(parallel) -m 'not slow' --durations=5 --durations-min=1 $(ARGS)
+
+# One at a time: each of them has the cores for a cluster of its own.
+test-engines: $(engines) ## Run the tests of Spark, Dask and what else is outside, with all of it installed
+	$(bin)/python -m pytest tests/engines $(ARGS)
 
 fuzz: $(ready) ## Attack with ever new seeds (ARGS="--seconds 600"; ARGS="--guided --attack files" with atheris)
 	$(bin)/python -m tests.hostile $(ARGS)
@@ -56,7 +61,7 @@ clean: ## Remove the environment, caches and build products
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .coverage .coverage.*
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-# The stamp is newer than pyproject.toml when there is nothing to install.
+# The stamps are newer than pyproject.toml when there is nothing to install.
 $(ready): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "robustq needs Python 3.11 or newer; $(PYTHON) is $$($(PYTHON) --version 2>&1). Try: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 1; }
@@ -67,5 +72,13 @@ $(ready): pyproject.toml
 	  set -x && $(PYTHON) -m venv $(VENV) && \
 	  $(bin)/python -m pip install --quiet --upgrade pip && \
 	  $(bin)/python -m pip install --quiet --editable . --group dev; \
+	fi
+	@touch $@
+
+$(engines): $(ready)
+	@if command -v uv >/dev/null 2>&1; then \
+	  set -x && uv pip install --quiet --python $(bin)/python --group engines; \
+	else \
+	  set -x && $(bin)/python -m pip install --quiet --group engines; \
 	fi
 	@touch $@

@@ -11,7 +11,7 @@ hypothesis.settings.load_profile("seeded")
 # What takes half a second or more, or seconds for all its cases, by folder, module or name, so
 # that it may move.
 # `make test-quick` leaves it out, and shows what else has become slow.
-SLOW_FOLDERS = {"cli", "explore", "hostile"}  # processes that import everything, a browser
+SLOW_FOLDERS = {"cli", "engines", "explore", "hostile"}  # processes that import all, a browser
 SLOW_MODULES = {"test_convex_solver", "test_kernels", "test_laws", "test_reproduction"}
 SLOW_NAMES = (
     "test_*_twelve_digits",
@@ -53,7 +53,7 @@ SLOW_NAMES = (
 
 # What a slow test reaches is reached by quick ones too, and tracing the exact arithmetic that it
 # compares with would take as long again; but only slow ones reach these.
-TRACED = {"cli", "experiments", "explore", "report"}
+TRACED = {"cli", "engines", "experiments", "explore", "report"}
 
 
 def pytest_collection_modifyitems(items):

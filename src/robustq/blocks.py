@@ -19,7 +19,7 @@ from robustq.exceptions import InputError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-__all__ = ["THREADS", "count_cores", "for_each_block", "watching"]
+__all__ = ["THREADS", "count_cores", "for_each_block", "using_threads", "watching"]
 
 FEW = 32  # blocks of no more rows are done before anybody could interrupt them
 PATIENCE = 0.2  # seconds between looks whether somebody interrupts: not every system wakes us
@@ -30,6 +30,18 @@ GROUPS, OWN = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")
 _watcher: contextvars.ContextVar[Callable[[int, int], None] | None] = contextvars.ContextVar(
     "_watcher", default=None
 )
+
+_allowed: contextvars.ContextVar[int | None] = contextvars.ContextVar("_allowed", default=None)
+
+
+@contextmanager
+def using_threads(threads: int | None) -> Iterator[None]:
+    """Let all work within use so many threads, whatever else is said; None changes nothing."""
+    token = _allowed.set(threads or _allowed.get())
+    try:
+        yield
+    finally:
+        _allowed.reset(token)
 
 
 @contextmanager
@@ -61,10 +73,11 @@ def for_each_block(
     block_rows : int
         The length of a slice; the last one may be shorter.
     threads : int, optional
-        How many threads to use; see `count_cores` for the default.
+        How many threads to use; see `count_cores` for the default. Within `using_threads`, that
+        many.
     """
     blocks = [slice(start, min(start + block_rows, rows)) for start in range(0, rows, block_rows)]
-    threads = min(threads or count_cores(), len(blocks))
+    threads = min(_allowed.get() or threads or count_cores(), len(blocks))
     quick = block_rows > 1 and rows <= FEW
     if threads <= 1 and (quick or threading.current_thread() is not threading.main_thread()):
         for block in blocks:
@@ -132,14 +145,16 @@ class _Crew:
 def count_cores() -> int:
     """Return how many threads or processes to use where nothing else is said.
 
-    That is what the environment variable ROBUSTQ_THREADS says; or the number of cores that this
-    process may use, by its affinity and by the limit of its container.
+    That is what `using_threads` or the environment variable ROBUSTQ_THREADS says; or the number of
+    cores that this process may use, by its affinity and by the limit of its container.
 
     Raises
     ------
     InputError
         If the variable is not a positive whole number.
     """
+    if allowed := _allowed.get():
+        return allowed
     given = os.environ.get(THREADS, "").strip()
     if given:
         if not (re.fullmatch("[0-9]{1,9}", given) and int(given) > 0):

@@ -7,7 +7,7 @@ import sys
 import time
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -33,10 +33,8 @@ from .options import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from robustq.core.neighbourhoods import Neighbourhood
     from robustq.io import Source
     from robustq.scoring import Scorer
-    from robustq.selection.gates import Gate
 
 __all__ = ["score"]
 
@@ -94,26 +92,30 @@ def score(
         DEFAULT_PERTURBATIONS,
     )
     from robustq.files import name_file  # noqa: PLC0415
-    from robustq.indicators.finding import find_neighbourhoods  # noqa: PLC0415
     from robustq.io import (  # noqa: PLC0415
         check_ending,
         open_sources,
         open_writer,
         unify_types,
     )
-    from robustq.scoring import Scorer, find_model  # noqa: PLC0415
+    from robustq.scoring import ALL, open_model, open_scorer  # noqa: PLC0415
 
     check_ending(output)
     reading = make_csv_options(delimiter, encoding, no_header, decimal, sheet)
     sources = open_sources(data, reading, batch_rows)
     check_output(output, [model, *(source.path for source in sources)])
     with showing_progress(f"reading {name_file(model)}"):
-        classifier = find_model(model)
-    asked = find_neighbourhoods(split_list(perturbation) or DEFAULT_PERTURBATIONS)
-    gate = _find_gate(classifier.training_, asked, min_robustness)
+        open_model(model)
     kept = _list_kept(sources, split_list(keep), keep_all=keep_all)
-    types = unify_types(sources, kept or ())
-    scorer = Scorer(classifier, asked, kept, gate, types, delta, explain)
+    scorer = open_scorer(
+        model,
+        split_list(perturbation) or DEFAULT_PERTURBATIONS,
+        kept,
+        delta=delta,
+        explain=explain,
+        min_robustness=min_robustness,
+        kept_types=unify_types(sources, () if kept == ALL else kept),
+    )
     start, rows = time.perf_counter(), 0
     batches = _score_all(sources, scorer)
     # Results that scroll through the terminal are progress enough.
@@ -130,14 +132,15 @@ def score(
 
 def _list_kept(
     sources: list[Source], names: tuple[str, ...], *, keep_all: bool
-) -> tuple[str, ...] | None:
-    """Return the columns to keep, None for all that a pipe has: nobody knows them before."""
+) -> tuple[str, ...] | Literal["all"]:
+    """Return the columns to keep; of all that a pipe has, nobody knows the names before."""
     from robustq.exceptions import InputError  # noqa: PLC0415
+    from robustq.scoring import ALL  # noqa: PLC0415 (slow to import)
 
     if not keep_all:
         return names
     if not sources[0].is_regular:
-        return None
+        return ALL
     first = sources[0].names()
     for source in sources[1:]:
         more = set(source.names()) - set(first) if source.is_regular else set()
@@ -146,30 +149,6 @@ def _list_kept(
             msg = f"{source.name} has a column {name!r} that {sources[0].name} lacks: use --keep"
             raise InputError(msg)
     return first
-
-
-def _find_gate(
-    training: dict[str, Any], asked: list[Neighbourhood], least: float | None
-) -> Gate | None:
-    """Return who is accepted, if anybody asked; the gate's neighbourhood joins the others."""
-    from robustq.core.neighbourhoods import read  # noqa: PLC0415 (slow to import)
-    from robustq.exceptions import InputError  # noqa: PLC0415
-    from robustq.indicators import get  # noqa: PLC0415
-    from robustq.selection.gates import Gate  # noqa: PLC0415
-
-    if least is not None:
-        if least != least:  # noqa: PLR0124 (NaN)
-            msg = "--min-robustness must be a number"
-            raise InputError(msg)
-        return Gate.by(get(asked[0]).name, least, inclusive=True)
-    told = training.get("gate")
-    if not isinstance(told, dict):
-        return None
-    gate = Gate.from_dict(told)
-    known = {neighbourhood.name for neighbourhood in asked}
-    # Never by module and class: a file must not choose what is imported.
-    asked += [read(name) for name in gate.ranking.neighbourhoods if name not in known]
-    return gate
 
 
 def _read(sources: list[Source], scorer: Scorer) -> Iterator[tuple[str, Any]]:
@@ -211,22 +190,23 @@ def _watch(sources: list[Source], *, shown: bool) -> Iterator[Callable[[int], No
 
 
 def _report(console: Any, scorer: Scorer, rows: int, seconds: float, output: str) -> None:
-    from robustq.families.base import describe_endless, describe_unknown  # noqa: PLC0415 (slow)
+    from robustq.families.base import describe_endless  # noqa: PLC0415 (slow)
     from robustq.families.others import describe_others  # noqa: PLC0415
     from robustq.files import hide_secrets  # noqa: PLC0415
 
     for text in scorer.model.cautions:
         caution(console, text)
     if scorer.endless and rows and not scorer.model.cautions:
-        caution(console, describe_endless(sorted(scorer.endless), rows))
-    if scorer.unknown:
-        caution(console, describe_unknown(scorer.unknown))
-    if others := getattr(scorer.model, "others", 0):
+        caution(console, describe_endless(scorer.endless, rows))
+    if scorer.tally.unknown:
+        caution(console, scorer.tally.describe_unknown())
+    if others := scorer.tally.others:
         told = describe_others(scorer.model.estimator)
         caution(console, f"in {others:,} of {rows:,} rows {told}")
     if scorer.gate is not None:
-        share = f" ({scorer.accepted / rows:.1%})" if rows else ""
-        console.print(f"{scorer.accepted:,} of {rows:,} predictions accepted{share}", markup=False)
+        accepted = scorer.tally.accepted
+        share = f" ({accepted / rows:.1%})" if rows else ""
+        console.print(f"{accepted:,} of {rows:,} predictions accepted{share}", markup=False)
     console.print(
         f"{rows:,} rows in {seconds:.1f} s: {hide_secrets(output)}", soft_wrap=True, markup=False
     )

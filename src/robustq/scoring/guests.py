@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from robustq.core.neighbourhoods import Neighbourhood
     from robustq.core.quantified import Quantified
 
-__all__ = ["Guest", "find_model"]
+__all__ = ["Guest", "find_model", "names_object"]
 
 OBJECT = r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*"
 PICKLES = (".pkl", ".pickle", ".joblib", ".sav")
@@ -43,7 +43,7 @@ def find_model(name: str) -> Any:
     FileError, InputError
         If there is none.
     """
-    if Path(name).exists() or not re.fullmatch(OBJECT, name):
+    if not names_object(name):
         if Path(name).suffix.lower() in PICKLES:
             msg = (
                 f"{name}: robustq opens no pickles, because they run code: write a module that "
@@ -56,6 +56,11 @@ def find_model(name: str) -> Any:
         msg = f"{name} is {_say(estimator)}: name a fitted classifier, with predict_proba"
         raise InputError(msg)
     return estimator if isinstance(estimator, GenerativeClassifier) else Guest(estimator)
+
+
+def names_object(name: str) -> bool:
+    """Tell whether a name is that of an object in a module, not of a file."""
+    return re.fullmatch(OBJECT, name) is not None and not Path(name).exists()
 
 
 def _say(thing: Any) -> str:
@@ -71,13 +76,9 @@ class Guest:
     Attributes
     ----------
     estimator : estimator
-    others : int
-        In how many rows, of all that were asked about, `predict` says another class than the most
-        probable one.
     """
 
     estimator: Any
-    others: int = 0
     cautions: ClassVar[tuple[str, ...]] = ()  # nothing is known of how it was made
     _numeric: dict[str, bool] = field(default_factory=dict)
 
@@ -145,13 +146,15 @@ class Guest:
 
     def quantify(
         self, X: Any, neighbourhoods: Sequence[Neighbourhood]
-    ) -> tuple[Quantified, dict[str, int]]:
-        """Return predictions and their robustness, and how many values were never seen."""
+    ) -> tuple[Quantified, dict[str, int], int]:
+        """Return predictions and their robustness, and how many values were never seen.
+
+        And in how many rows `predict` says another class than the most probable one.
+        """
         if isinstance(self.subject, GenerativeClassifier):
-            return self.subject.count_and_quantify(self._transform(X), neighbourhoods)
+            return *self.subject.count_and_quantify(self._transform(X), neighbourhoods), 0
         found, others = self.subject.quantify_and_count(X, neighbourhoods)
-        self.others += others
-        return found, {}
+        return found, {}, others
 
     def _read(self, column: pa.ChunkedArray, name: str) -> Any:
         if not is_text(column.type):

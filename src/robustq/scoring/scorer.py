@@ -2,30 +2,36 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pyarrow as pa
 
+from robustq.blocks import using_threads
 from robustq.core.quantified import Quantified
 from robustq.credal.sets import predict_sets, write_sets
 from robustq.exceptions import DomainError, InputError, UnsupportedError
+from robustq.families.parameters import is_count
 from robustq.io import adapt_table, list_needed, require_columns
 
+from .gathering import gather
 from .guests import Guest
+from .kept import cast_kept
+from .tallies import Tally
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from robustq.arrays import Floats, Indices
     from robustq.core.neighbourhoods import Neighbourhood
     from robustq.families.base import GenerativeClassifier
     from robustq.selection.gates import Gate
 
-__all__ = ["Scorer", "number_rows"]
+__all__ = ["ALL", "Scorer", "number_rows"]
 
+ALL: Literal["all"] = "all"
+BATCH_ROWS = 1 << 17
 ROW, HANGS_ON = "row", "hangs_on"
 
 
@@ -47,8 +53,8 @@ class _Ours:
 
     def quantify(
         self, X: Any, neighbourhoods: Sequence[Neighbourhood]
-    ) -> tuple[Quantified, dict[str, int]]:
-        return self.estimator.count_and_quantify(X, neighbourhoods)
+    ) -> tuple[Quantified, dict[str, int], int]:
+        return *self.estimator.count_and_quantify(X, neighbourhoods), 0
 
 
 @dataclass(eq=False)
@@ -59,22 +65,20 @@ class Scorer:
     ----------
     model : GenerativeClassifier or Guest
     neighbourhoods : sequence of Neighbourhood
-    keep : sequence of str, or None
-        The columns of the rows that go into the results; None keeps all.
+    keep : sequence of str, "all" or None
+        The columns of the rows that go into the results, before them.
     gate : Gate, optional
         On the robustness in some of the neighbourhoods, the probability, or both.
-    delta : float, optional
-        A size, to add the set of classes that no other beats for certain in each neighbourhood.
     kept_types : dict of str to DataType
         What types kept columns get in the results; their own by default.
+    delta : float, optional
+        A size, to add the set of classes that no other beats for certain in each neighbourhood.
     explain : bool
         Whether to tell which feature each prediction hangs on, in the first neighbourhood.
-    unknown : Counter
-        How many values of each column were never seen in training, in all that `score` was given.
-    accepted : int
-        How many predictions the gate accepted, in all that `score` was given.
-    endless : set of str
-        The neighbourhoods in which nothing flips any row that `score` was given.
+    threads : int, optional
+        How many threads to use, of all that this process may use by default.
+    tally : Tally
+        What was counted in all that `score` and `stream` were given.
 
     Raises
     ------
@@ -84,17 +88,19 @@ class Scorer:
 
     model: GenerativeClassifier | Guest
     neighbourhoods: Sequence[Neighbourhood]
-    keep: Sequence[str] | None = ()
+    keep: Sequence[str] | Literal["all"] | None = None
     gate: Gate | None = None
     kept_types: Mapping[str, pa.DataType] = field(default_factory=dict)
     delta: float | None = None
     explain: bool = False
-    unknown: Counter[str] = field(default_factory=Counter)
-    accepted: int = 0
-    endless: set[str] = field(init=False)
+    threads: int | None = None
+    tally: Tally = field(default_factory=Tally)
 
     def __post_init__(self) -> None:
-        self.endless = {neighbourhood.name for neighbourhood in self.neighbourhoods}
+        _check_threads(self.threads)
+        if isinstance(self.keep, str) and self.keep != ALL:
+            msg = f'keep takes a list of columns, or "{ALL}", got {self.keep!r}'
+            raise InputError(msg)
         # What the model cannot answer is refused before anything is read.
         self._asked: Guest | _Ours
         self._asked = self.model if isinstance(self.model, Guest) else _Ours(self.model)
@@ -119,7 +125,7 @@ class Scorer:
         InputError
             If one that is needed is not there, or kept ones would hide results.
         """
-        kept = names if self.keep is None else tuple(self.keep)
+        kept = self._list_kept(names)
         needed = self._asked.list_needed(names, where)
         require_columns(kept, names, where, "which is to be kept")
         clash = sorted(set(kept) & set(self.result_names))
@@ -139,30 +145,78 @@ class Scorer:
         names += [HANGS_ON] if self.explain else []
         return [*names, *(["accepted"] if self.gate else [])]
 
-    def score(self, table: pa.Table) -> pa.Table:
+    @property
+    def endless(self) -> list[str]:
+        """The neighbourhoods in which nothing flips any row that was scored."""
+        return sorted({one.name for one in self.neighbourhoods} - self.tally.flipped)
+
+    def schema(self, given: pa.Schema | None = None) -> pa.Schema:
+        """Return the schema of all results: known before the first row.
+
+        Parameters
+        ----------
+        given : pyarrow.Schema, optional
+            That of the rows, which tells the types of kept columns.
+        """
+        empty = pa.schema([]) if given is None else given
+        require_columns(self._list_kept(empty.names), empty.names, "the table", "which is kept")
+        return self.score_and_count(empty.empty_table())[0].schema
+
+    def score(self, table: pa.Table | pa.RecordBatch) -> pa.Table:
         """Return the kept columns and the results of a batch, in the order of its rows."""
-        scored, unknown = self.score_and_count(table)
-        self.unknown.update(unknown)
-        if self.gate is not None:
-            self.accepted += int(np.count_nonzero(scored["accepted"].to_numpy()))
-        for name in sorted(self.endless):
-            if not np.isinf(scored[f"robustness_{name}"].to_numpy()).all():
-                self.endless.remove(name)
+        scored, tally = self.score_and_count(table)
+        self.tally.add(tally)
         return scored
 
-    def score_and_count(self, table: pa.Table) -> tuple[pa.Table, dict[str, int]]:
-        """Return what `score` does, and the number of unknown values; changes nothing here."""
-        kept = table.column_names if self.keep is None else list(self.keep)
+    def score_and_count(self, table: pa.Table | pa.RecordBatch) -> tuple[pa.Table, Tally]:
+        """Return what `score` does, and what was counted; changes nothing here."""
+        table = pa.table(table) if isinstance(table, pa.RecordBatch) else table
         columns = {
-            name: table[name].cast(self.kept_types.get(name, table[name].type)) for name in kept
+            name: cast_kept(table[name], self.kept_types.get(name), name)
+            for name in self._list_kept(table.column_names)
         }
-        unknown: dict[str, int]
-        if not table.num_rows:
-            found, unknown, rows = Quantified.empty(len(self.neighbourhoods), 0), {}, table
-        else:
-            rows = self._asked.adapt(table)
-            found, unknown = self._asked.quantify(rows, self.neighbourhoods)
-        return pa.table({**columns, **self._describe(found, rows)}), unknown
+        tally, rows = Tally(table.num_rows), table
+        found = Quantified.empty(len(self.neighbourhoods), 0)
+        with using_threads(self.threads):
+            if table.num_rows:
+                rows = self._asked.adapt(table)
+                found, unknown, tally.others = self._asked.quantify(rows, self.neighbourhoods)
+                tally.unknown.update(unknown)
+            columns |= self._describe(found, rows)
+        if self.gate is not None:
+            tally.accepted = int(np.count_nonzero(columns["accepted"]))
+        each = zip(self.neighbourhoods, found.robustness, strict=True)
+        tally.flipped = {one.name for one, sizes in each if np.isfinite(sizes).any()}
+        return pa.table(columns), tally
+
+    def stream(
+        self,
+        batches: Iterable[pa.RecordBatch],
+        given: pa.Schema,
+        batch_rows: int = BATCH_ROWS,
+        where: str = "the table",
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield results of batches of any size, each of the schema that `schema` tells.
+
+        Parameters
+        ----------
+        batches : iterable of pyarrow.RecordBatch
+            Small ones are put together, since each costs a little of its own.
+        given : pyarrow.Schema
+            What the batches are announced as.
+        batch_rows : int
+            How many rows to score at a time, at most.
+        where : str
+            What to call the rows where a column is missing.
+        """
+        wanted = self.choose(tuple(given.names), where)
+        kept = self._list_kept(given.names)
+        self.kept_types = {name: given.field(name).type for name in kept} | dict(self.kept_types)
+        for table in gather((batch.select(wanted) for batch in batches), batch_rows):
+            yield from self.score(table).combine_chunks().to_batches()
+
+    def _list_kept(self, names: Sequence[str]) -> list[str]:
+        return list(names if self.keep == ALL else self.keep or ())
 
     def _describe(self, found: Quantified, rows: Any) -> dict[str, Any]:
         columns: dict[str, Any] = {
@@ -201,6 +255,12 @@ class Scorer:
 
     def _labels(self, positions: Indices) -> pa.DictionaryArray:
         return _as_dictionary(positions, self.model.classes_.tolist())
+
+
+def _check_threads(threads: Any) -> None:
+    if threads is not None and not is_count(threads, 1):
+        msg = f"threads must be a whole number from 1, or None for all cores, got {threads!r}"
+        raise InputError(msg)
 
 
 def _as_dictionary(positions: Indices, values: list[Any]) -> pa.DictionaryArray:

@@ -1,0 +1,3 @@
+from . import dask, duckdb, polars, spark
+
+__all__ = ["dask", "duckdb", "polars", "spark"]

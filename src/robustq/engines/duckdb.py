@@ -1,0 +1,1 @@
+"""Relations of DuckDB, scored batch by batch."""

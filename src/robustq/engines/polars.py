@@ -1,0 +1,1 @@
+"""Lazy frames of polars, scored batch by batch."""
