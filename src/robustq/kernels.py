@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numba
+from llvmlite import ir
 from numba import types
 from numba.core.caching import IndexDataCacheFile
 from numba.extending import intrinsic
@@ -34,6 +35,8 @@ __all__ = [
     "int_vector",
     "int_vector_out",
     "kernel",
+    "leading_zeros",
+    "lowest_bit",
 ]
 
 code_matrix = types.Array(types.int32, 2, "C", readonly=True)
@@ -65,6 +68,26 @@ def count_bits(_context, _word):
 
     def generate(_context, builder, _signature, arguments):
         return builder.ctpop(arguments[0])
+
+    return types.uint64(types.uint64), generate
+
+
+@intrinsic
+def lowest_bit(_context, _word):
+    """Return the place of the lowest bit of a word that is set; some is."""
+
+    def generate(_context, builder, _signature, arguments):
+        return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 1))
+
+    return types.uint64(types.uint64), generate
+
+
+@intrinsic
+def leading_zeros(_context, _word):
+    """Return how many bits of a word come before the highest one that is set; some is."""
+
+    def generate(_context, builder, _signature, arguments):
+        return builder.ctlz(arguments[0], ir.Constant(ir.IntType(1), 1))
 
     return types.uint64(types.uint64), generate
 

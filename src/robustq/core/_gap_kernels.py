@@ -6,9 +6,10 @@ Where a split's value is missing a row goes both ways, and the split is a sum of
     edge     V times max(0, w − x l) if V > 0, or else min(1, w + x u)
     join     the higher child times its lower bound, and the lower one times its upper bound
 
-and R_c(x) = Σ V(tree) = P(x) − N(x), trees of one sign on either side. The root of log P − log N is
-found by Newton's method in a kept bracket, or by a cubic through the last two points. What a row
-reaches is copied to one place, children before parents (`gaps.Reached` has it the other way round).
+and R_c(x) = Σ V(tree) = P(x) − N(x), trees of one sign on either side. The root of h = log P − log N
+is kept between two of several x that are looked at together (`_lane_kernels`); the next ones stand
+around where x as a cubic function of h says that it is. What a row reaches is copied to one place
+first, children before parents: it is read again every time.
 """
 
 import math
@@ -29,53 +30,106 @@ from robustq.kernels import (
     kernel,
 )
 
-from ._mixture_kernels import FALL, NOTHING, RISE, W
+from ._lane_kernels import COLUMNS, FALL, LANES, RISE, SIZE, SUMS, N, P, W, add_up, climb, join, start
+from ._mixture_kernels import NOTHING, PARENT
+from ._mixture_kernels import FALL as FALLS
+from ._mixture_kernels import RISE as RISES
+from ._mixture_kernels import W as WEIGHT
 from ._scale_kernels import shrink
 
-__all__ = ["SLOTS", "search"]
+__all__ = ["COLUMNS", "KNOTS", "LANES", "SUMS", "search"]
 
-# The columns of the stack: a value, its slope, its size without signs, and where it vanishes.
-SLOTS = V, SLOPE, SIZE, END = range(4)
 LEAF, UP = range(2)  # the columns of entries
+# What is known next to the root: two points below and two above; of each x, h, and R.
+KNOTS = BELOW, LOW, HIGH, ABOVE = (0, 1, 2, 3)
+X, HEIGHT, LEAD = range(3)
 TINY = 1e-250  # sums below this are left to the recursion, which has more range
 SMALL = 1e-100  # and leaves that have so much less mass than others
-ENOUGH = 2e-10  # how near, relative, is near enough
-MAX_STEPS = 200
+ENOUGH = 1e-10  # how near, relative, is near enough
+LOCAL = 1e-7  # slopes are taken from points that are farther from each other
+MAX_STEPS = 60
 FARTHEST = 1e12  # roots beyond are left to the recursion
+# Where to look first: at shares of a limit, or without one.
+SHARES = np.array([0.0, 0.02, 0.06, 0.12, 0.22, 0.38, 0.62, 1.0])
+POINTS = np.array([0.0, 0.02, 0.06, 0.15, 0.35, 0.8, 2.0, 6.0])
+# And then: how far from where the root seems to be, relative to how wrong that might be, but never
+# farther than these shares of the way to the ends.
+ERRORS = np.array([0.0, 0.02, 0.25, 2.0])
+WAYS = np.array([0.2, 0.4, 0.6, 0.8])
 
 
 @inner
-def _copy_row(reached, edges, row, rows, entries, masses, copied):
+def _find_largest(starts, mass, scale, row, rows):
+    """Return the largest scale of what a row reaches."""
+    largest = NOTHING
+    for tree in range((len(starts) - 1) // rows):
+        for entry in range(starts[tree * rows + row], starts[tree * rows + row + 1]):
+            if mass[entry] != 0.0:
+                largest = max(largest, np.int64(scale[entry]))
+    return largest
+
+
+@inner
+def _copy_edge(edges, node, copied, used):
+    """Copy the edge above a node; return its parent."""
+    at = np.uint64(node)
+    copied[used, W] = edges[at, WEIGHT]
+    copied[used, FALL], copied[used, RISE] = -edges[at, FALLS], edges[at, RISES]
+    return np.int64(edges[at, PARENT])
+
+
+@inner
+def _copy_way(edges, node, length, copied, used):
+    """Copy so many edges from a node upward; return where they end."""
+    for k in range(length):
+        node = _copy_edge(edges, node, copied, used + np.uint64(k))
+    return node
+
+
+@inner
+def _copy_row(reached, ends, edges, row, rows, entries, masses, copied, waiting):
     """Bring what a row reaches in all trees to one place; return how many entries there are.
 
     −1 if their masses are of too different size.
 
-    An entry is the number of a leaf, or −1 for a join, and how many edges lead up from there.
-    Masses are divided by one power of two for all.
+    An entry is the number of a leaf, or −1 for a join, and how many edges lead up from there to a
+    child of a join; or ~length, to a root. Masses are divided by one power of two for all.
     """
-    starts, chain_starts, what, lengths, mass, scale, chain = reached
-    trees = (len(starts) - 1) // rows
-    count, used, largest = np.int64(0), np.int64(0), NOTHING
+    starts, leaves, meets, mass, scale = reached
+    leaf_nodes, leaf_depths = ends
+    count, used, largest = np.int64(0), np.uint64(0), _find_largest(starts, mass, scale, row, rows)
     most, least = 0.0, math.inf
-    for tree in range(trees):
+    for tree in range((len(starts) - 1) // rows):
+        # Who waits for a sibling: at which depth they meet.
+        height = np.int64(0)
+        waiting[0] = -1
         for entry in range(starts[tree * rows + row], starts[tree * rows + row + 1]):
-            if mass[entry] != 0.0:
-                largest = max(largest, np.int64(scale[entry]))
-    for tree in range(trees):
-        at = tree * rows + row
-        # Backwards: children come first.
-        for entry in range(starts[at + 1] - 1, starts[at] - 1, -1):
-            entries[count, LEAF], entries[count, UP] = what[entry], lengths[entry]
+            leaf, after = np.int64(leaves[entry]), np.int64(meets[entry])
+            node, depth = np.int64(leaf_nodes[leaf]), np.int64(leaf_depths[leaf])
             masses[count] = mass[entry] * shrink(largest - np.int64(scale[entry]))
             most = max(most, masses[count])
             if mass[entry] != 0.0:
                 least = min(least, masses[count])
-            count += 1
-        for edge in range(chain_starts[at + 1] - 1, chain_starts[at] - 1, -1):
-            node = np.uint64(chain[edge])
-            copied[used, W] = edges[node, W]
-            copied[used, FALL], copied[used, RISE] = -edges[node, FALL], edges[node, RISE]
-            used += 1
+            what = leaf
+            while True:
+                before = waiting[height]
+                up = max(before, after) + 1
+                length = depth - up
+                node = _copy_way(edges, node, length, copied, used)
+                used += np.uint64(length)
+                entries[count, LEAF], entries[count, UP] = what, length if up > 0 else ~length
+                count += 1
+                if before <= after:
+                    break
+                # The right one of two has come: they go on together.
+                _copy_edge(edges, node - 1, copied, used)
+                node = _copy_edge(edges, node, copied, used + np.uint64(1))
+                used += np.uint64(2)
+                what, depth = np.int64(-1), before
+                height -= 1
+            if after >= 0:
+                height += 1
+                waiting[height] = after
     # What is so small might vanish on its way up, and yet decide after the others are gone.
     return count if least > SMALL * most else np.int64(-1)
 
@@ -95,75 +149,29 @@ def _set_terms(entries, count, class_probs, masses, best, rival, terms):
 
 
 @inner
-def _lower(x, edges, at):
-    """Return the lower bound of an edge's weight, and its slope.
-
-    Without branches: nobody could foresee them.
-    """
-    slope = edges[at, FALL]
-    bound = edges[at, W] + x * slope
-    return max(bound, 0.0), (slope if bound > 0.0 else 0.0)
-
-
-@inner
-def _upper(x, edges, at):
-    """Return the upper bound of an edge's weight, and its slope."""
-    slope = edges[at, RISE]
-    bound = edges[at, W] + x * slope
-    return min(bound, 1.0), (slope if bound < 1.0 else 0.0)
-
-
-@inner
-def _evaluate(x, entries, count, edges, terms, stack):
-    """Return P, its slope, N, its slope, and what all leaves have there, whatever their sign.
+def _evaluate(xs, entries, count, edges, terms, stack, sums):
+    """Write P, N, and what all leaves have, whatever their sign, for each x.
 
     Rounding is of the size of the last.
     """
-    positive, fall, negative, rise, total = 0.0, 0.0, 0.0, 0.0, 0.0
-    # Numbers without a sign need no check for negative ones.
-    height, at, one, two = np.uint64(0), np.uint64(0), np.uint64(1), np.uint64(2)
+    for lane in range(LANES):
+        sums[P, lane], sums[N, lane], sums[SIZE, lane] = 0.0, 0.0, 0.0
+    height, at = np.int64(0), np.int64(0)
     for entry in range(count):
-        v, slope = terms[entry], 0.0
-        size = abs(v)
-        if entries[entry, LEAF] < 0:
-            height -= two
-            # Of the two the higher one loses what the lower one gains; one of them if they tie.
-            above = np.uint64(0 if stack[height, V] > stack[height + one, V] else 1)
-            high, low = height + above, height + one - above
-            lower, change = _lower(x, edges, at + above)
-            upper, other_change = _upper(x, edges, at + one - above)
-            v = stack[high, V] * lower + stack[low, V] * upper
-            slope = stack[high, SLOPE] * lower + stack[high, V] * change
-            slope += stack[low, SLOPE] * upper + stack[low, V] * other_change
-            size = stack[high, SIZE] * lower + stack[low, SIZE] * upper
-            at += two
         length = entries[entry, UP]
-        end = at + np.uint64(length if length >= 0 else ~length)
-        # No bound changes a sign: edges need not wait for each other.
-        if v > 0.0:
-            while at < end:
-                bound, change = _lower(x, edges, at)
-                slope = slope * bound + v * change
-                v *= bound
-                size *= bound
-                at += one
+        ways = length if length >= 0 else ~length
+        if entries[entry, LEAF] >= 0:
+            start(stack, height, terms[entry], xs, edges, at, at + ways)
         else:
-            while at < end:
-                bound, change = _upper(x, edges, at)
-                slope = slope * bound + v * change
-                v *= bound
-                size *= bound
-                at += one
+            height -= 2
+            join(stack, height, xs, edges, at)
+            at += 2
+            climb(stack, height, xs, edges, at, at + ways)
+        at += ways
         if length >= 0:
-            stack[height, V], stack[height, SLOPE], stack[height, SIZE] = v, slope, size
-            height += one
+            height += 1
         else:
-            total += size
-            positive += v if v > 0.0 else 0.0
-            fall += slope if v > 0.0 else 0.0
-            negative -= 0.0 if v > 0.0 else v
-            rise -= 0.0 if v > 0.0 else slope
-    return positive, fall, negative, rise, total
+            add_up(stack, sums)
 
 
 @inner
@@ -179,7 +187,7 @@ def _find_end(entries, count, edges, terms, stack):
         vanishes = math.inf if terms[entry] > 0.0 else 0.0
         if entries[entry, LEAF] < 0:
             height -= 2
-            one, two, edge = stack[height, END], stack[height + 1, END], at + 1
+            one, two, edge = stack[height, 0], stack[height + 1, 0], at + 1
             if one > two:
                 one, two, edge = two, one, at
             vanishes = max(one, min(two, _vanishing(edges, edge)))
@@ -190,7 +198,7 @@ def _find_end(entries, count, edges, terms, stack):
             vanishes = min(vanishes, _vanishing(edges, k))
         at = end
         if length >= 0:
-            stack[height, END] = vanishes
+            stack[height, 0] = vanishes
             height += 1
         else:
             latest = max(latest, vanishes)
@@ -206,116 +214,151 @@ def _vanishing(edges, at):
 
 
 @inner
-def _interpolate(x, height, slope, last):
-    """Return where h is 0: x as a cubic function of h, by this point and the last; or NaN."""
-    last_x, last_height, last_slope = last
-    span = last_height - height
-    t = -height / span
-    if not (last_slope < 0.0 and slope < 0.0 and abs(t) < 1.0):
-        return math.nan
-    bend = (1.0 - t) / slope - t / last_slope
-    return x + t * (1.0 - t) * span * bend + t * t * (3.0 - 2.0 * t) * (last_x - x)
+def _set_knot(knots, knot, xs, sums, lane):
+    positive, negative = sums[P, lane], sums[N, lane]
+    knots[knot, X], knots[knot, LEAD] = xs[lane], positive - negative
+    height = math.inf if positive > 0.0 else -math.inf
+    if positive > 0.0 and negative > 0.0:
+        height = math.log(positive / negative)
+    knots[knot, HEIGHT] = height
 
 
 @inner
-def _step(x, low, high, newton, straight, far, cubic, before):
-    """Return where to look next, the root being between low and high; high may be infinite.
-
-    The farthest of three guesses that stay inside, or the cubic if it agrees with the first; a step
-    must be half as long as the one before the last.
-    """
-    enough = ENOUGH * x
-    there = newton if low < newton < high + enough else -math.inf
-    if low < straight < high + enough:
-        there = max(there, straight)
-    if high == math.inf and low < far:
-        there = max(there, far)
-    if abs(cubic - newton) < abs(newton - x) and low < cubic < high:
-        there = cubic
-    step = there - x
-    if high == math.inf:
-        # A flip has not been seen yet: if steps do not shrink, go on faster.
-        return x + (step if 2.0 * step < before else 2.0 * step)
-    if abs(there - high) <= enough:
-        return high - enough
-    if low < there < high and 2.0 * abs(step) < before:
-        return there
-    if low > 0.0 and high > 4.0 * low:
-        return math.sqrt(low) * math.sqrt(high)
-    return 0.5 * (low + high)
+def _move_knot(knots, knot, to):
+    for column in range(3):
+        knots[to, column] = knots[knot, column]
 
 
 @inner
-def _compare(limit, near, entries, count, edges, terms, stack):
+def _narrow(xs, sums, knots):
+    """Keep the points next to the root; return the first lane that has flipped, or how many."""
+    flipped = 0
+    while flipped < LANES and sums[P, flipped] > sums[N, flipped]:
+        flipped += 1
+    if flipped > 0:
+        if flipped > 1:
+            _set_knot(knots, BELOW, xs, sums, flipped - 2)
+        else:
+            _move_knot(knots, LOW, BELOW)
+        _set_knot(knots, LOW, xs, sums, flipped - 1)
+    if flipped < LANES:
+        if flipped < LANES - 1:
+            _set_knot(knots, ABOVE, xs, sums, flipped + 1)
+        else:
+            _move_knot(knots, HIGH, ABOVE)
+        _set_knot(knots, HIGH, xs, sums, flipped)
+    return flipped
+
+
+@inner
+def _between(knots, first, last, left, right):
+    """Return the next guess of Neville's scheme for x at h = 0."""
+    one, two = knots[first, HEIGHT], knots[last, HEIGHT]
+    return (one * right - two * left) / (one - two)
+
+
+@inner
+def _guess(knots):
+    """Return where the root seems to be, and how wrong that might be."""
+    low, high = knots[LOW, X], knots[HIGH, X]
+    line = _between(knots, LOW, HIGH, low, high)
+    before = _between(knots, BELOW, LOW, knots[BELOW, X], low)
+    after = _between(knots, HIGH, ABOVE, high, knots[ABOVE, X])
+    left = _between(knots, BELOW, HIGH, before, line)
+    right = _between(knots, LOW, ABOVE, line, after)
+    guess, other = _between(knots, BELOW, ABOVE, left, right), left
+    if not low < guess < high:
+        # What is infinite, or not there, is left out.
+        guess, other = left, line
+        if not low < guess < high:
+            guess = right
+    if low < guess < high and low < other < high:
+        return guess, abs(guess - other)
+    if low < line < high:
+        return line, 0.25 * (high - low)
+    middle = math.sqrt(low) * math.sqrt(high) if 0.0 < 4.0 * low < high else 0.5 * (low + high)
+    return middle, high - low
+
+
+@inner
+def _surround(guess, error, low, high, xs):
+    """Set points around a guess, on both sides, ever farther away."""
+    for k in range(LANES // 2):
+        far = max(ERRORS[k] * error, (1 << k) * ENOUGH * guess)
+        xs[LANES // 2 - 1 - k] = guess - min(far, WAYS[k] * (guess - low))
+        xs[LANES // 2 + k] = guess + min(far, WAYS[k] * (high - guess))
+
+
+@inner
+def _divide(low, high, xs):
+    """Set points that divide what lies between two ends."""
+    ratio = high / low if 0.0 < 4.0 * low < high else 1.0
+    for k in range(LANES):
+        share = (k + 1.0) / (LANES + 1.0)
+        xs[k] = low * ratio**share if ratio > 1.0 else low + share * (high - low)
+
+
+@inner
+def _compare(limit, near, entries, count, edges, terms, stack, xs, sums, knots):
     """Return the root of h = log P − log N below a limit, infinity if it lies beyond.
 
     NaN where rounding would show, or numbers leave their range.
     """
-    x, low, high = 0.0, 0.0, min(limit, FARTHEST)
-    bounded, change, before, latest = False, math.inf, math.inf, math.inf
-    last, last_ratio, last_x = (math.nan, math.nan, math.nan), math.nan, math.nan
-    for _ in range(MAX_STEPS):
-        positive, fall, negative, rise, total = _evaluate(x, entries, count, edges, terms, stack)
-        if max(positive, negative) < TINY or 0.0 < min(positive, negative) < TINY:
-            return math.nan
-        lead = positive - negative
-        if x == 0.0 or (x == high and not bounded and lead > 0.0):
-            if not lead > near * total:
+    top, steep, width = min(limit, FARTHEST), 0.0, math.inf
+    for lane in range(LANES):
+        xs[lane] = SHARES[lane] * limit if limit < math.inf else POINTS[lane]
+        knots[lane % len(KNOTS), HEIGHT] = math.nan
+    bounded = False
+    for step in range(MAX_STEPS):
+        _evaluate(xs, entries, count, edges, terms, stack, sums)
+        for lane in range(LANES):
+            if max(sums[P, lane], sums[N, lane]) < TINY:
                 return math.nan
-            if x > 0.0:
-                return math.inf if limit < FARTHEST else math.nan
-        newton, straight, cubic, far = math.nan, math.nan, math.nan, math.nan
-        if min(positive, negative) > 0.0:
-            height, slope = math.log(positive / negative), fall / positive - rise / negative
-            newton = x - height / slope
-            change = (rise - fall) * x
-            if abs(newton - x) <= ENOUGH * x:
-                return newton if change > near * total else math.nan
-            cubic = _interpolate(x, height, slope, last)
-            last = x, height, slope
-        if lead > 0.0:
-            low = x
-            # Logarithms see their own pole only, at N = 0, while little is lost.
-            straight = x - lead / (fall - rise)
-            # Where P vanishes, P / P′ = (x − pole) / k is straight: two points show where that is.
-            ratio = positive / fall
-            pole = x - ratio * (x - last_x) / (ratio - last_ratio)
-            if x < pole < math.inf:
-                far = pole
-                if negative > 0.0:
-                    far -= (pole - x) * math.exp(height / (slope * (pole - x)))
-            last_x, last_ratio = x, ratio
+        if step == 0 and not sums[P, 0] - sums[N, 0] > near * sums[SIZE, 0]:
+            return math.nan
+        flipped = _narrow(xs, sums, knots)
+        low, high = knots[LOW, X], knots[HIGH, X]
+        bounded |= flipped < LANES
+        if not bounded:
+            if low >= top:
+                clear = knots[LOW, LEAD] > near * sums[SIZE, LANES - 1] and limit < FARTHEST
+                return math.inf if clear else math.nan
+            for lane in range(LANES):
+                xs[lane] = min(low * 4.0 ** (lane + 1), top)
+            continue
+        if high - low > LOCAL * high:
+            steep = (knots[LOW, LEAD] - knots[HIGH, LEAD]) / (high - low)
+        if high - low <= 3.0 * ENOUGH * high:
+            clear = steep * high > near * sums[SIZE, min(flipped, LANES - 1)]
+            return 0.5 * (low + high) if clear else math.nan
+        if high - low > 0.125 * width:
+            _divide(low, high, xs)
         else:
-            high, bounded = x, True
-        if bounded and high - low <= 2.0 * ENOUGH * high:
-            return high if change > near * total else math.nan
-        # Until a flip has been seen, the end may be looked at too.
-        there = _step(x, low, high if bounded else math.inf, newton, straight, far, cubic, before)
-        there = there if there < high else high
-        before, latest = latest, abs(there - x) if x > 0.0 else math.inf
-        x = there
+            guess, error = _guess(knots)
+            _surround(guess, error, low, high, xs)
+        width = high - low
     return math.nan
 
 
 @kernel(
     types.void(
-        *(float_matrix, float_matrix),
-        *(int_vector, int_vector, code_vector, code_vector, float_vector, code_vector, code_vector),
+        *(float_matrix, float_matrix, int_vector, code_vector),
+        *(int_vector, code_vector, code_vector, float_vector, code_vector),
         *(int_vector, int_vector, types.float64, types.float64),
-        *(int_matrix_out, float_vector_out, float_vector_out, float_matrix_out, float_matrix_out),
-        *(float_vector_out, int_vector_out),
+        *(int_matrix_out, float_vector_out, float_vector_out, float_matrix_out, int_vector_out),
+        *(float_matrix_out, float_matrix_out, float_vector_out, int_vector_out),
     )
 )
 def search(
     class_probs,
     edges,
+    leaf_nodes,
+    leaf_depths,
     starts,
-    chain_starts,
-    what,
-    lengths,
+    leaves,
+    meets,
     mass,
     scale,
-    chain,
     prediction,
     runner_up,
     limit,
@@ -324,7 +367,9 @@ def search(
     masses,
     terms,
     copied,
+    waiting,
     stack,
+    points,
     found,
     tipping,
 ):
@@ -334,20 +379,21 @@ def search(
 
     Parameters
     ----------
-    class_probs : of the leaves
+    class_probs, leaf_nodes, leaf_depths : of the leaves
     edges : (nodes, 4), the weight of the edge to each node, its slopes, and the parent
-    starts … chain : what rows reach, see `gaps.Reached`
+    starts … scale : what rows reach, see `gaps.Reached`
     prediction, runner_up : (rows,)
     limit : where x ends
     near : how near, relative, is too near
-    entries, masses, terms, copied, stack : to work in, as long as the longest row
+    entries, masses, terms, copied, waiting, stack, points : to work in
     found, tipping : (rows,), written
     """
-    reached = (starts, chain_starts, what, lengths, mass, scale, chain)
+    reached, ends = (starts, leaves, meets, mass, scale), (leaf_nodes, leaf_depths)
+    xs, sums, knots = points[0], points[1 : 1 + len(SUMS)], points[1 + len(SUMS) :]
     for row in range(len(found)):
         best = prediction[row]
         found[row], tipping[row] = math.inf, -1
-        count = _copy_row(reached, edges, row, len(found), entries, masses, copied)
+        count = _copy_row(reached, ends, edges, row, len(found), entries, masses, copied, waiting)
         for turn in range(class_probs.shape[1] + 1):
             # The runner-up is the first: who comes after mostly needs one look.
             rival = runner_up[row] if turn == 0 else np.int64(turn - 1)
@@ -362,7 +408,9 @@ def search(
                 x = x if x <= limit else math.inf
             elif signs == 2:
                 below = min(limit, found[row])
-                x = _compare(below, near, entries, count, copied, terms, stack)
+                x = _compare(
+                    below, near, entries, count, copied, terms, stack, xs, sums, knots
+                )
             if math.isnan(x):
                 found[row], tipping[row] = x, rival
                 break

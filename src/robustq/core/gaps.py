@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -15,61 +15,65 @@ if TYPE_CHECKING:
     from .neighbourhoods import Perturbed
     from .quantified import Quantified
 
-__all__ = ["Gaps", "Reached"]
+__all__ = ["Ends", "Gaps", "Reached"]
 
 
 class Reached(NamedTuple):
-    """What rows reach of the trees of a mixture: entries, parents before children.
+    """What rows reach of the trees of a mixture: leaves, from left to right.
 
     Attributes
     ----------
-    starts, chain_starts : ndarray of shape (trees · rows + 1,)
-        Where the entries of each row in each tree begin, and the edges: tree by tree.
-    what : ndarray of shape (entries,)
-        The number of a leaf; or −1, a join of two entries that come after it.
-    lengths : ndarray of shape (entries,)
-        How many edges lead down there from a child of a join; or ~length, from a root.
+    starts : ndarray of shape (trees · rows + 1,)
+        Where the leaves of each row in each tree begin: tree by tree.
+    leaves : ndarray of shape (entries,)
+        Their numbers.
+    meets : ndarray of shape (entries,)
+        The depth of the node where the path to each leaf meets that to the next one; −1 for the
+        last of a tree.
     mass, scale : ndarray of shape (entries,)
-        Π p(f_i) at a leaf, as mantissa and scale.
-    chain : ndarray of shape (edges,)
-        The nodes below the edges: those that lead down, then for a join the two of its children.
+        Π p(f_i), as mantissa and scale.
     """
 
     starts: Indices
-    chain_starts: Indices
-    what: Codes
-    lengths: Codes
+    leaves: Codes
+    meets: Codes
     mass: Floats
     scale: Codes
-    chain: Codes
 
     @classmethod
     def empty(cls, trees: int, rows: int, room: int) -> Reached:
-        """Return arrays to be filled, with room for so many entries."""
-        starts, chain_starts = np.empty((2, trees * rows + 1), dtype=np.int64)
-        what, lengths, scale = np.empty((3, room), dtype=np.int32)
-        chain = np.empty(3 * room, dtype=np.int32)
-        return cls(starts, chain_starts, what, lengths, np.empty(room), scale, chain)
+        """Return arrays to be filled, with room for so many leaves."""
+        starts = np.empty(trees * rows + 1, dtype=np.int64)
+        leaves, meets, scale = np.empty((3, room), dtype=np.int32)
+        return cls(starts, leaves, meets, np.empty(room), scale)
 
     def trim(self) -> Reached:
         """Return what was filled; a copy if most of the room was not needed."""
-        entries, edges = self.starts[-1], self.chain_starts[-1]
-        used: dict[str, Any] = {
-            "what": self.what[:entries],
-            "lengths": self.lengths[:entries],
-            "mass": self.mass[:entries],
-            "scale": self.scale[:entries],
-            "chain": self.chain[:edges],
-        }
-        if 2 * entries < len(self.what):
-            used = {name: array.copy() for name, array in used.items()}
-        return self._replace(**used)
+        entries = self.starts[-1]
+        copies = 2 * entries < len(self.leaves)
+        used = (array[:entries].copy() if copies else array[:entries] for array in self[1:])
+        return Reached(self.starts, *used)
+
+
+class Ends(NamedTuple):
+    """Where the leaves of a mixture are: the node of each, and how deep it is."""
+
+    nodes: Indices
+    depths: Codes
+
+
+def make_lanes(rows: int, lanes: int) -> Floats:
+    """Return room for rows of lanes, each within a line of the cache."""
+    room = np.empty((rows + 1) * lanes)
+    skip = -(room.ctypes.data // room.itemsize) % lanes
+    return room[skip : skip + rows * lanes].reshape(rows, lanes)
 
 
 @dataclass(frozen=True, eq=False)
 class Gaps(Straight):
     """Rows with missing cells."""
 
+    ends: Ends
     reached: Reached
 
     def solve(self, perturbed: Perturbed, found: Quantified) -> tuple[Floats, Indices]:
@@ -79,17 +83,19 @@ class Gaps(Straight):
         made, tables, reached = self.made(perturbed), self.tables, self.reached
         rows = len(found.prediction)
         y, tipping = np.empty(rows), np.empty(rows, dtype=np.int64)
-        longest, edges = (
-            int(np.diff(starts).reshape(-1, rows).sum(axis=0).max(initial=0))
-            for starts in (reached.starts, reached.chain_starts)
-        )
+        # As many joins as leaves, but for one; and as many edges as paths have, and two for a join.
+        leaves = int(np.diff(reached.starts).reshape(-1, rows).sum(axis=0).max(initial=0))
+        height = 2 * (tables.depth + 2)
         kernels.search(
-            *(tables.class_probs, made.edges, *reached),
+            *(tables.class_probs, made.edges, *self.ends, *reached),
             *(found.prediction, found.runner_up, made.limit),
             NEAR * (self.factors + tables.depth),
-            np.empty((longest, 2), dtype=np.int64),
-            *(np.empty(longest), np.empty(longest), np.empty((edges, 3))),
-            np.empty((longest, len(kernels.SLOTS))),
+            np.empty((2 * leaves, 2), dtype=np.int64),
+            *(np.empty(2 * leaves), np.empty(2 * leaves)),
+            np.empty(((tables.depth + 2) * leaves, len(kernels.COLUMNS))),
+            np.empty(height, dtype=np.int64),
+            make_lanes(height, kernels.LANES),
+            make_lanes(1 + len(kernels.SUMS) + len(kernels.KNOTS), kernels.LANES),
             *(y, tipping),
         )
         return self.forget_unclear(perturbed, y), tipping

@@ -16,12 +16,13 @@ import numpy as np
 from robustq.core.engine import Reading
 from robustq.core.evidence import Evidence, split_evidence
 from robustq.core.frequency import by_frequency
-from robustq.core.gaps import Gaps, Reached
+from robustq.core.gaps import Gaps
 from robustq.core.keeping import Keeper
 from robustq.core.mixtures import Mixtures, MixtureTables
 from robustq.core.scale import STEP
 
 from .local_models import PARTS, ForestLocals
+from .spreading import MOST_REACHED, Spreader
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -60,10 +61,6 @@ NARROW_SIZE = 64
 FARTHEST = -1e9  # a density whose logarithm is below this is 0: scales are 32 bits
 
 HIGHEST = 1e300  # what a density is cut off at
-
-# Of rows with gaps: how many go through a tree before the next one, and how many entries of what
-# they reach are kept for a block of rows (some 100 MB).
-ROWS_AT_ONCE, MOST_REACHED = 256, 2**22
 
 NORMAL = ("mean", "sd", "low", "high", "height")
 
@@ -342,12 +339,12 @@ class Forest:
             joint[whole] = self.mix(ends)
             shapes.append((whole, Mixtures(*about, *ends)))
         room = MOST_REACHED
-        for block, part, reached in self._spread(rows[some]):
+        for block, part, reached in self._spreader.spread(*_contiguous(rows[some])):
             joint[some[block]] = part
-            room -= len(reached.what)
+            room -= len(reached.leaves)
             # More are not kept: the recursion finds them again, a few at a time.
             if room >= 0:
-                shapes.append((some[block], Gaps(*about, reached)))
+                shapes.append((some[block], Gaps(*about, self._spreader.ends, reached)))
         for feature, logs in self._base_logs:
             joint += logs[np.maximum(rows.codes[:, feature], -1), None]
         return Reading(joint, shapes)
@@ -401,39 +398,9 @@ class Forest:
         _route_kernels.mix(a.nodes, a.reach, a.reach_scale, self.class_probs, *ends, out)
         return out
 
-    def _spread(self, rows: Rows) -> Iterator[tuple[slice, Floats, Reached]]:
-        """Yield log p(c, f) of rows with any evidence, and what they reach, for a few at a time."""
-        from . import _route_kernels  # noqa: PLC0415 (numba is imported when it is needed)
-
-        codes, numbers = _contiguous(rows)
-        stack = np.empty(self.depth + 2, dtype=np.int64)
-        known = np.empty(codes.shape[1] + 1, dtype=np.int32)
-        room = 2 * ROWS_AT_ONCE * self.trees * (self.depth + 1)
-        start, count = 0, ROWS_AT_ONCE
-        while start < len(rows):
-            count = min(count, len(rows) - start)
-            block = slice(start, start + count)
-            out = np.zeros((count, self.class_probs.shape[1]))
-            reached = Reached.empty(self.trees, count, room)
-            if not _route_kernels.spread(
-                *(self.is_plain, *self.arrays, self.class_probs),
-                *(
-                    stack,
-                    known,
-                    codes[block],
-                    numbers[block],
-                    np.empty(count, dtype=np.int64),
-                    out,
-                    *reached,
-                ),
-            ):
-                if count == 1 or 2 * room <= MOST_REACHED:
-                    room *= 2
-                else:
-                    count //= 2
-                continue
-            yield block, out, reached.trim()
-            start = block.stop
+    @cached_property
+    def _spreader(self) -> Spreader:
+        return Spreader(self)
 
     def reach(self, rows: Rows, *, fold: bool = False) -> Iterator[tuple[slice, Evidence]]:
         """Yield what rows with any evidence reach, in blocks that fit into memory.
