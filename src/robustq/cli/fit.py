@@ -262,12 +262,15 @@ def _show_columns(console: Any, columns: list[Understanding]) -> None:
 
 def _show_remarks(console: Any, read: _Read) -> None:
     """Show what is to be said about the file and its classes."""
-    from robustq.families.labels import find_classes  # noqa: PLC0415 (slow to import)
+    import numpy as np  # noqa: PLC0415 (slow to import)
+
+    from robustq.families.labels import find_classes  # noqa: PLC0415
     from robustq.io import name_bins  # noqa: PLC0415
     from robustq.tables import remark_on_classes  # noqa: PLC0415
 
     lines = [f"{name}: {note}" for name, note in list(read.notes.items())[:MOST_REMARKS]]
-    remark = remark_on_classes(*find_classes(read.data.y))
+    classes, labels = find_classes(read.data.y)
+    remark = remark_on_classes(classes, np.bincount(labels))
     for line in [*lines, *([remark] if remark else [])]:
         console.print(line, style="yellow", markup=False)
     if read.edges:

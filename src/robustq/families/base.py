@@ -727,7 +727,8 @@ class GenerativeClassifier(Scoring, ClassifierMixin, BaseEstimator, ABC):
         )
         remarks = dict(encoding.remarks)
         if classes is not None and labels is not None:
-            remarks |= {"y": remark} if (remark := remark_on_classes(classes, labels)) else {}
+            counts = np.bincount(labels, minlength=len(classes))
+            remarks |= {"y": remark} if (remark := remark_on_classes(classes, counts)) else {}
         if remarks:
             warnings.warn(TableWarning(_say_remarks(remarks), remarks), stacklevel=3)
         return encoding

@@ -26,7 +26,8 @@ from robustq.core.products import Products, ProductTables
 from robustq.documents.checking import check_shape, check_sums
 from robustq.documents.documents import get, read_probabilities, read_row_counts, write_rows
 from robustq.exceptions import InputError
-from robustq.learning.counts import SMOOTHING_GRID, Counts, Layout, choose_smoothing
+from robustq.learning.counts import Counts, Layout
+from robustq.learning.smoothing import SMOOTHING_GRID, choose_smoothing
 from robustq.tables import MISSING, Encoding, Rows, Table
 
 from .base import GenerativeClassifier, encode
@@ -316,7 +317,7 @@ class NaiveBayesClassifier(GenerativeClassifier):
     ----------
     smoothing : float, "cv" or sequence of float, default "cv"
         What is added to the count of every category within every class. "cv" takes the
-        value of `robustq.learning.counts.SMOOTHING_GRID` with the best accuracy in a
+        value of `robustq.learning.smoothing.SMOOTHING_GRID` with the best accuracy in a
         stratified 5-fold cross-validation; the log-likelihood of the labels breaks ties.
         Several numbers are the grid to choose from in the same way.
     n_bins : int, default 10

@@ -80,7 +80,7 @@ def _refuse_what_hardly_repeats(y: np.ndarray[Any, Any], target: str) -> None:
             f"classes, say --categorical {target}"
         )
         raise InputError(msg)
-    remark = remark_on_labels(y)
+    remark = remark_on_labels(np.unique(y), len(y))
     if remark:
         msg = (
             f"column {target!r} holds {len(np.unique(y)):,} different texts in {len(y):,} rows, "

@@ -20,7 +20,7 @@ from robustq.families.parameters import (
     read_random_state,
     require,
 )
-from robustq.learning.counts import choose_smoothing
+from robustq.learning.smoothing import choose_smoothing
 from robustq.tables import Rows
 
 from . import document
@@ -64,7 +64,7 @@ class BayesianNetworkClassifier(GenerativeClassifier):
         are spread evenly, as in naive Bayes; where there are others there are three times as many,
         spread as the feature's distribution given the class alone: a row of a table that knows
         little backs off to it. "cv" takes the best of
-        `robustq.learning.counts.SMOOTHING_GRID` in a 5-fold cross-validation; the structure is
+        `robustq.learning.smoothing.SMOOTHING_GRID` in a 5-fold cross-validation; the structure is
         that of all rows.
     max_parents : int, default 2
         How many features a feature may have as parents, for "kdb".
