@@ -229,8 +229,8 @@ def share_out(bins: int) -> Floats:
 
 def cut(name: str, edges: Floats, low: float, high: float, *, tails: bool) -> Binned:
     """Return bins that end at edges, of numbers that lie between two; see `learn_bins`."""
-    # The last edge must leave something above it.
-    edges = np.unique(edges)
+    # Of two zeros, one; the last edge must leave something above it.
+    edges = np.unique(edges + 0.0)
     edges = edges[edges < high]
     return Binned(name, tuple((_add_tails(edges, low, high) if tails else edges).tolist()))
 
