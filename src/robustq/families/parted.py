@@ -82,7 +82,7 @@ def fit_parts(estimator: Any, parts: Partitions, reader: Reader) -> FittedParts:
         parts, reader, survey, **estimator._binning(survey), **given  # noqa: SLF001
     )
     warn_of_remarks(encoding, classes, survey.tally(classes)[0], stacklevel=4)
-    rows = PartedRows(parts, reader, survey.offsets(), encoding, classes)
+    rows = PartedRows(parts, reader, survey, encoding, classes)
     estimator._note_training(survey.total)  # noqa: SLF001
     estimator._fit_parted(rows)  # noqa: SLF001
     return FittedParts(estimator, survey, reader)

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from robustq.exceptions import InputError
 from robustq.tables import Table
 
 from .folds import FOLDS, draw_folds
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from robustq.tables import Encoding, Rows
 
     from .partitions import Partitions, Reader
+    from .surveys import Survey
 
 __all__ = ["PartedRows", "read_rows"]
 
@@ -36,8 +38,8 @@ class PartedRows:
     parts : Partitions
     reader : Reader
         That knows the types of all columns.
-    offsets : dict of int to int
-        The number of the first row of each part.
+    survey : Survey
+        What was found in them before.
     encoding : Encoding
     classes : ndarray
         Sorted.
@@ -45,7 +47,7 @@ class PartedRows:
 
     parts: Partitions
     reader: Reader
-    offsets: dict[int, int]
+    survey: Survey
     encoding: Encoding
     classes: np.ndarray[Any, Any]
 
@@ -57,7 +59,9 @@ class PartedRows:
         work : callable
             It can be pickled, and what it returns can be added.
         """
-        task = partial(_map, work, self.reader, self.offsets, self.encoding, self.classes)
+        offsets, rows = self.survey.offsets(), self.survey.rows
+        places = {index: (first, first + rows[index]) for index, first in offsets.items()}
+        task = partial(_map, work, self.reader, places, self.encoding, self.classes)
         return self.parts.run(task, add)
 
     def count(self, count: Callable[[Codes, Indices, Floats], Any]) -> Any:
@@ -128,16 +132,23 @@ def _score(
 def _map(
     work: Callable[..., Any],
     reader: Reader,
-    offsets: dict[int, int],
+    places: dict[int, tuple[int, int]],
     encoding: Encoding,
     classes: np.ndarray[Any, Any],
     index: int,
     tables: Iterable[pa.Table],
 ) -> Any:
-    found, first = None, offsets[index]
+    found = None
+    first, last = places.get(index, (0, 0))
     for rows, labels, weights in read_rows(reader, encoding, classes, tables):
         found = add(found, work(rows, labels, weights, first))
         first += len(labels)
+    if first != last:
+        msg = (
+            f"part {index} of the table had other rows when it was looked at first: keep the table "
+            "as it is while it is learned from (write it to files, or persist it)"
+        )
+        raise InputError(msg)
     return found
 
 

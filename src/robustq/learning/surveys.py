@@ -295,7 +295,7 @@ def _look_closer(
     index: int,
     tables: Iterable[pa.Table],
 ) -> _Looked:
-    found, first = _Looked([], [], {}), offsets[index]
+    found, first = _Looked([], [], {}), offsets.get(index, 0)
     for piece in reader.read(tables):
         X, y, weights = piece
         counted = np.flatnonzero(weights)

@@ -104,7 +104,7 @@ class ColumnSummary:
         whole = pa.types.is_integer(column.type)
         fractions = not whole and bool(np.any(found != np.floor(found)))
         # Whole numbers of 64 bits are more than floats can tell apart.
-        exact = column.drop_null().to_numpy(zero_copy_only=False) if whole else found
+        exact = pc.unique(column.drop_null()).to_numpy(zero_copy_only=False) if whole else found
         different = Different.of(exact[:0] if fractions and not keep else exact, most)
         steps = np.diff(found)
         strict = bool(np.all(steps > 0) or np.all(steps < 0))

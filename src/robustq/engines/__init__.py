@@ -1,0 +1,1 @@
+"""The same scorer where tables live: Dask, Spark, polars, DuckDB."""
