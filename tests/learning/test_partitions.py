@@ -10,7 +10,7 @@ import pytest
 from hypothesis import strategies as st
 
 from robustq import BayesianNetworkClassifier, NaiveBayesClassifier
-from robustq.exceptions import InputError, TableWarning
+from robustq.exceptions import TableWarning
 from robustq.families.parted import fit_parts
 from robustq.learning import folds
 from robustq.learning.partitions import LocalPartitions, Reader

@@ -79,8 +79,9 @@ def fit(
 ) -> Any:
     """Fit an estimator on a Dask frame, where its partitions are.
 
-    The model is the one that `estimator.fit` learns from all rows in one place, to the bit (weights
-    being whole numbers), however the frame is partitioned. The rows stay where they are; counts travel.
+    The model is the one that `estimator.fit` learns from all rows in one place, to the bit
+    (weights being whole numbers), however the frame is partitioned. Rows stay where they are;
+    counts travel.
 
     Parameters
     ----------

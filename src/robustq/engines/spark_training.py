@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import pickle
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial, reduce
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
 
-from robustq.exceptions import RobustqError
+from robustq.exceptions import RobustqError, UnsupportedError
 from robustq.families.parted import fit_parts
 from robustq.learning.partitions import Reader
 
@@ -31,7 +32,8 @@ class SparkPartitions:
 
     def run(self, work: Work[T], merge: Callable[[T, T], T]) -> T:
         """Do the work where the partitions are; what it gives is merged here."""
-        done = self.frame.mapInArrow(partial(_do, work), "part int, found binary").collect()
+        with _explaining():
+            done = self.frame.mapInArrow(partial(_do, work), "part int, found binary").collect()
         return _merge([(row["part"], bytes(row["found"])) for row in done], merge)
 
 
@@ -53,7 +55,23 @@ class SparkFilePartitions:
         """Do the work on the workers; what it gives is merged here."""
         parts = list(enumerate(self.parts))
         rdd = self.session.sparkContext.parallelize(parts, len(parts))
-        return _merge(rdd.map(partial(_do_file, work)).collect(), merge)
+        with _explaining():
+            done = rdd.map(partial(_do_file, work)).collect()
+        return _merge(done, merge)
+
+
+@contextmanager
+def _explaining() -> Iterator[None]:
+    """Say what happened on a worker, without what Java says about it."""
+    from pyspark.errors import PySparkException  # noqa: PLC0415 (an extra)
+
+    try:
+        yield
+    except PySparkException as error:
+        lines = [line.strip() for line in str(error).splitlines() if "Error" in line]
+        told = lines[-1] if lines else str(error).splitlines()[0]
+        msg = f"a worker of Spark failed: {told}"
+        raise UnsupportedError(msg) from error
 
 
 def _do(work: Work[Any], batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -99,14 +117,15 @@ def fit(
 ) -> Any:
     """Fit an estimator on a Spark frame, where its partitions are.
 
-    The model is the one that `estimator.fit` learns from all rows in one place, to the bit (weights
-    being whole numbers), however the frame is partitioned. The rows stay where they are; counts travel.
+    The model is the one that `estimator.fit` learns from all rows in one place, to the bit
+    (weights being whole numbers), however the frame is partitioned. Rows stay where they are;
+    counts travel.
 
     Parameters
     ----------
     frame : pyspark.sql.DataFrame
-        Its partitions are read several times, and must have the same rows in the same order each time:
-        cache it, or write it to files, if it comes from a shuffle.
+        Its partitions are read several times, and must have the same rows in the same order each
+        time: cache it, or write it to files, if it comes from a shuffle.
     target : str
         The column to predict; rows without a label are left out.
     estimator : NaiveBayesClassifier, BayesianNetworkClassifier or GenerativeForestClassifier

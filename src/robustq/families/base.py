@@ -731,6 +731,9 @@ class GenerativeClassifier(Scoring, ClassifierMixin, BaseEstimator, ABC):
         warn_of_remarks(encoding, classes, counts, stacklevel=4)
         return encoding
 
+    # Whether it can learn from parts of a table: see `families.parted`.
+    _learns_from_parts = False
+
     def _fit_named(self, X: Any, y: Any, sample_weight: Any, target: str) -> None:  # noqa: ARG002
         """Fit, where the target has a name; most models do not ask for it."""
         self.fit(X, y, sample_weight)  # type: ignore[attr-defined]

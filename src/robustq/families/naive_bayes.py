@@ -506,6 +506,8 @@ class NaiveBayesClassifier(GenerativeClassifier):
         predict = partial(_predict, prior)
         return choose_smoothing(codes, labels, weights, counts, self._rng(), count, predict, grid)
 
+    _learns_from_parts = True
+
     def _binning(self, _survey: Survey) -> dict[str, Any]:
         return {"bins": int(self.n_bins)}
 

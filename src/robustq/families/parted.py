@@ -21,7 +21,7 @@ from .base import warn_of_remarks
 from .labels import find_class_factors, refuse_quantities
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from robustq.learning.partitions import Partitions, Reader
     from robustq.learning.surveys import Survey
@@ -45,7 +45,12 @@ class FittedParts(NamedTuple):
     reader: Reader
 
 
-def fit_parts(estimator: Any, parts: Partitions, reader: Reader) -> FittedParts:
+def fit_parts(
+    estimator: Any,
+    parts: Partitions,
+    reader: Reader,
+    check: Callable[[np.ndarray[Any, Any], int, str], None] | None = None,
+) -> FittedParts:
     """Fit an estimator on rows in parts.
 
     Few rows are brought together, and learned from as ever. Of more, each part gives counts, which
@@ -56,8 +61,10 @@ def fit_parts(estimator: Any, parts: Partitions, reader: Reader) -> FittedParts:
     estimator : GenerativeClassifier
     parts : Partitions
     reader : Reader
+    check : callable, optional
+        Raises if the different labels of so many rows of the target are no classes.
     """
-    if not hasattr(estimator, "_fit_parted"):
+    if not getattr(estimator, "_learns_from_parts", False):
         msg = f"{type(estimator).__name__} does not learn from parts of a table"
         raise UnsupportedError(msg)
     estimator._check_parameters()  # noqa: SLF001 (one house)
@@ -67,6 +74,8 @@ def fit_parts(estimator: Any, parts: Partitions, reader: Reader) -> FittedParts:
     if isinstance(weights, Mapping):
         reader = replace(reader, factors=weights)
     survey = make_survey(parts, reader, **given)
+    if check is not None:
+        check(survey.classes(), survey.total, reader.target)
     _refuse_quantities(survey)
     if survey.total <= folds.FEW:
         return _fit_together(estimator, parts, with_types(plain, survey), survey)
@@ -79,7 +88,11 @@ def fit_parts(estimator: Any, parts: Partitions, reader: Reader) -> FittedParts:
             )
     reader = with_types(reader, survey)
     encoding = understand_parts(
-        parts, reader, survey, **estimator._binning(survey), **given  # noqa: SLF001
+        parts,
+        reader,
+        survey,
+        **estimator._binning(survey),  # noqa: SLF001
+        **given,
     )
     warn_of_remarks(encoding, classes, survey.tally(classes)[0], stacklevel=4)
     rows = PartedRows(parts, reader, survey, encoding, classes)
@@ -94,9 +107,7 @@ def _refuse_quantities(survey: Survey) -> None:
         refuse_quantities(classes, survey.total, next(iter(survey.labels)))
 
 
-def _fit_together(
-    estimator: Any, parts: Partitions, reader: Reader, survey: Survey
-) -> FittedParts:
+def _fit_together(estimator: Any, parts: Partitions, reader: Reader, survey: Survey) -> FittedParts:
     pieces = parts.run(partial(_bring, reader), add)
     X = pa.concat_tables([piece.X for piece in pieces]).unify_dictionaries()
     y = np.array(pa.concat_arrays([piece.y for piece in pieces]).to_pylist())

@@ -1,7 +1,7 @@
 """Files that are read several times, a batch at a time, and never as a whole.
 
-What the text of a column means is found in a first look at all of it, as `infer_types` finds it in a
-table that is read at once.
+What the text of a column means is found in a first look at all of it, as `infer_types` finds it
+in a table that is read at once.
 """
 
 from __future__ import annotations
@@ -193,8 +193,10 @@ def make_parts(sources: Sequence[Source]) -> list[FilePart]:
     return [FilePart(source) for source in sources]
 
 
-def find_types(parts: Sequence[FilePart], workers: Partitions) -> list[FilePart]:
-    """Return parts that know what their text means.
+def find_types(
+    parts: Sequence[FilePart], workers: Partitions
+) -> tuple[list[FilePart], dict[str, str]]:
+    """Return parts that know what their text means, and notes on what is not plain to see.
 
     Parameters
     ----------
@@ -203,10 +205,14 @@ def find_types(parts: Sequence[FilePart], workers: Partitions) -> list[FilePart]
         These parts, wherever they are read.
     """
     found = workers.run(_look_at_texts, partial(dict.__or__))
-    return [
-        replace(part, types={name: look.decide() for name, look in found[index].items()})
-        for index, part in enumerate(parts)
-    ]
+    typed, notes = [], {}
+    for index, part in enumerate(parts):
+        types = {name: look.decide() for name, look in found[index].items()}
+        typed.append(replace(part, types=types))
+        for name in (name for name, kind in types.items() if kind.bare):
+            text = found[index][name].first
+            notes[name] = f"{text!r} was read as {types[name].read(pa.array([text]))[0].as_py()}"
+    return typed, notes
 
 
 def _look_at_texts(index: int, tables: Iterable[pa.Table]) -> dict[int, dict[str, TextLook]]:

@@ -1,6 +1,6 @@
 """Rows in parts, wherever they are, and what is learned from all of them together.
 
-Whatever has the parts (files, Dask, Spark) does one thing: it hands each part to a piece of work and
+Whatever has the parts (files, Dask, Spark) does one thing: it hands each part to some work and
 merges what comes back, in the order of the parts. Nothing that is learned depends on how the
 rows are parted, as long as their order stays and weights are whole numbers.
 """
@@ -156,7 +156,9 @@ class Reader:
         if self.schema is None:
             return Piece(X, y, weights)
         columns = {
-            name: _cast(_combine(X[name]), kind) if name in X.column_names else pa.nulls(len(y), kind)
+            name: _cast(_combine(X[name]), kind)
+            if name in X.column_names
+            else pa.nulls(len(y), kind)
             for name, kind in self.schema.items()
         }
         y = y if self.label_type is None else y.cast(self.label_type)

@@ -139,7 +139,9 @@ def make_survey(
     categorical, numeric : iterable of str or int
         Columns, by name or position, whose kind is not to be inferred.
     """
-    found = parts.run(partial(_look_around, reader, (frozenset(categorical), frozenset(numeric))), add)
+    found = parts.run(
+        partial(_look_around, reader, (frozenset(categorical), frozenset(numeric))), add
+    )
     if not found.total:
         msg = f"no row has a value in column {reader.target!r}: there is nothing to learn from"
         raise InputError(msg)

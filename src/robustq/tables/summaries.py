@@ -229,7 +229,11 @@ def _join_orders(one: ColumnSummary, other: ColumnSummary) -> Order:
     # Each part goes one way, and so does the step between them.
     ways = {
         np.sign(step)
-        for step, rows in ((end - first, one.present), (start - end, 2), (last - start, other.present))
+        for step, rows in (
+            (end - first, one.present),
+            (start - end, 2),
+            (last - start, other.present),
+        )
         if rows > 1
     }
     strict = a.strict and b.strict and len(ways) == 1 and 0.0 not in ways
