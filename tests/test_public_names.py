@@ -35,6 +35,7 @@ def test_the_public_names_are_these():
         "credal_predict",
         "datasets",
         "explain",
+        "fit_files",
         "indicators",
         "is_robust",
         "load",

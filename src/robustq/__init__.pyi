@@ -30,6 +30,7 @@ from .families.functions import (
 from .families.naive_bayes import NaiveBayesClassifier
 from .families.network.classifier import BayesianNetworkClassifier
 from .io.reading import read
+from .io.training import fit_files
 from .selection.selective import SelectiveClassifier
 
 __all__ = [
@@ -57,6 +58,7 @@ __all__ = [
     "credal_predict",
     "datasets",
     "explain",
+    "fit_files",
     "indicators",
     "is_robust",
     "load",

@@ -8,7 +8,7 @@ import re
 
 from robustq.exceptions import UnsupportedError
 
-__all__ = ["explain_shortage", "find_limit", "require_memory", "tells_of_shortage"]
+__all__ = ["explain_shortage", "find_limit", "find_room", "require_memory", "tells_of_shortage"]
 
 FALLBACK = 8 << 30  # where the system does not tell
 # What libraries say who ran out of memory and do not raise MemoryError.
@@ -26,9 +26,15 @@ def require_memory(size: int, what: str, remedy: str) -> None:
     UnsupportedError
         The message says what would not fit, and the remedy.
     """
-    if size > (have := min(_physical_memory(), find_limit() or size)):
+    if size > (have := find_room()):
         msg = f"{what} need {_say(size)} of memory, and there is {_say(have)}: {remedy}"
         raise UnsupportedError(msg)
+
+
+def find_room() -> int:
+    """Return how many bytes this process may have at most."""
+    have = _physical_memory()
+    return min(have, find_limit() or have)
 
 
 def find_limit() -> int | None:

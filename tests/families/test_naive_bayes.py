@@ -16,7 +16,9 @@ from robustq import InputError, NaiveBayesClassifier, RobustqError, UnknownValue
 from robustq.families import base
 from robustq.families.base import NotFittedError
 from robustq.families.naive_bayes import log_joint
-from robustq.learning.counts import FOLDS, SMOOTHING_GRID, Counts, _deal
+from robustq.learning.counts import Counts
+from robustq.learning.folds import FOLDS, deal
+from robustq.learning.smoothing import SMOOTHING_GRID
 from robustq.perturbations import get
 from robustq.tables import Table
 from tests.core.models import margins
@@ -375,7 +377,7 @@ def _refitted_scores(model, frame, y):
     codes = model.encoding_.encode(Table.read(frame)).codes
     _, labels = np.unique(y, return_inverse=True)
     seed = np.random.RandomState(3).randint(2**31)
-    dealt = _deal(codes, labels, np.ones(len(labels)), np.random.default_rng(seed))
+    dealt = deal(codes, labels, np.ones(len(labels)), np.random.default_rng(seed))
     folds = dealt.argmax(axis=1)
     assert np.ptp(np.bincount(folds)) <= 1
     scores = {}

@@ -248,7 +248,7 @@ def test_smoothing_can_be_chosen_by_cross_validation():
     X, y = sample(400)
     for structure in ("tan", "aode"):
         model = BayesianNetworkClassifier(structure, "cv").fit(X, y)
-        assert model.smoothing_ in robustq.learning.counts.SMOOTHING_GRID
+        assert model.smoothing_ in robustq.learning.smoothing.SMOOTHING_GRID
 
 
 def test_sizes_by_rows_count_the_rows_of_each_table():

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from robustq.families.naive_bayes import log_joint
-from robustq.learning.counts import Counts, _deal
+from robustq.learning.counts import Counts
+from robustq.learning.folds import deal
 
 SIZES = (3, 1, 2)
 
@@ -77,7 +78,7 @@ def test_the_joint_is_the_product(rows):
 def test_folds_are_balanced_in_every_class():
     labels = np.repeat([0, 1, 2], [50, 23, 7])
     codes = np.random.default_rng(0).integers(0, 4, size=(80, 5)).astype(np.int32)
-    folds = _deal(codes, labels, np.ones(80), np.random.default_rng(1))
+    folds = deal(codes, labels, np.ones(80), np.random.default_rng(1))
     assert set(folds.ravel()) == {0.0, 1.0}
     np.testing.assert_array_equal(folds.sum(axis=1), 1.0)
     for c in range(3):
@@ -88,14 +89,14 @@ def test_weight_is_dealt_as_rows_are():
     rng = np.random.default_rng(2)
     codes = rng.integers(0, 3, size=(60, 3)).astype(np.int32)
     labels, weights = rng.integers(0, 2, size=60), rng.integers(0, 4, size=60)
-    dealt = _deal(codes, labels, weights.astype(float), np.random.default_rng(1))
+    dealt = deal(codes, labels, weights.astype(float), np.random.default_rng(1))
     shuffled = rng.permutation(np.repeat(np.arange(60), weights))
-    repeated = _deal(
+    repeated = deal(
         codes[shuffled], labels[shuffled], np.ones(len(shuffled)), np.random.default_rng(1)
     )
     for row in range(60):
         alike = np.all(codes == codes[row], axis=1) & (labels == labels[row])
         again = np.isin(shuffled, np.flatnonzero(alike))
         np.testing.assert_allclose(repeated[again].sum(axis=0), dealt[alike].sum(axis=0))
-    parts = _deal(codes, labels, np.full(60, 1 / 120), np.random.default_rng(1))
+    parts = deal(codes, labels, np.full(60, 1 / 120), np.random.default_rng(1))
     np.testing.assert_allclose(parts.sum(axis=0), 0.1)

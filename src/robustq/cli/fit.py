@@ -8,28 +8,25 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from .consoles import (
-    caution,
     check_output,
     check_seed,
-    fill_row,
     make_console,
-    make_table,
     naming_file,
     naming_options,
-    say,
     showing_progress,
     split_list,
     start_up,
 )
 from .options import Decimal, Delimiter, EncodingName, NoHeader, SheetName, make_csv_options
+from .training_output import show_columns, show_model, show_remarks
 
 if TYPE_CHECKING:
-    from robustq.io import Labelled, Understanding
-    from robustq.selection.training import Holdout, Trained
+    from robustq.io import Labelled
+    from robustq.selection.training import Trained
 
 __all__ = ["fit"]
 
-MOST_REMARKS = 20
+HOLDOUT = 0.2
 OPTIONS = {"max_error": "--max-error", "confidence": "--confidence", "holdout": "--holdout"}
 
 
@@ -71,7 +68,7 @@ def fit(
     ] = None,
     holdout: Annotated[
         float, typer.Option(help="The share of the rows to try the model on.")
-    ] = 0.2,
+    ] = HOLDOUT,
     no_holdout: Annotated[
         bool, typer.Option("--no-holdout", help="Learn from all; try on none.")
     ] = False,
@@ -89,6 +86,13 @@ def fit(
         typer.Option(help="Make the model of `inspect --json`, not of data.", metavar="PATH"),
     ] = None,
     seed: Annotated[int, typer.Option(help="Of everything random.")] = 0,
+    engine: Annotated[
+        str | None, typer.Option(help="Learn on workers: dask or spark.", metavar="NAME")
+    ] = None,
+    address: Annotated[
+        str | None,
+        typer.Option(help="Of a cluster, as in tcp://host:8786, spark://host:7077 or local[2]."),
+    ] = None,
     delimiter: Delimiter = None,
     encoding: EncodingName = None,
     no_header: NoHeader = False,
@@ -99,7 +103,9 @@ def fit(
 
     Text and whole numbers are categories; whole numbers with more than 50 different values, and
     all other numbers, are numbers (as in Python: docs/tables.md). The model learns from all rows;
-    before, a copy of it is tried on rows it did not see.
+    before, a copy of it is tried on rows it did not see. With --engine, and for naive Bayes and
+    networks where a table is larger than the memory, it learns from parts of the table: the model
+    is the same, and it is not tried.
 
     Example: [bold]robustq fit train.csv --target outcome -o model.robustq[/bold]
     """
@@ -112,12 +118,16 @@ def fit(
         raise typer.BadParameter(msg)
     check_seed(seed)
     start_up()
-    from robustq.families.seen_rows import sketch_rows  # noqa: PLC0415 (slow to import)
+    import numpy as np  # noqa: PLC0415 (slow to import)
+
+    from robustq.families.labels import find_classes  # noqa: PLC0415
+    from robustq.families.seen_rows import sketch_rows  # noqa: PLC0415
     from robustq.families.table import find_recipe  # noqa: PLC0415
     from robustq.files import hide_secrets, name_file  # noqa: PLC0415
     from robustq.io import describe_columns, open_sources  # noqa: PLC0415
 
     from .models import make_estimator, name_options  # noqa: PLC0415
+    from .parted_fit import fit_in_parts, goes_in_parts  # noqa: PLC0415
 
     shorthands = {"smoothing": smoothing, "bins": bins, "trees": trees, "max_depth": max_depth}
     made = make_estimator(find_recipe(model), shorthands, option or (), seed)
@@ -132,10 +142,21 @@ def fit(
         "--categorical": split_list(categorical),
         "--numeric": split_list(numeric),
     }
+    made.set_params(**_choose_kinds(columns))
+    whole = {
+        "--max-error": max_error is not None,
+        "--holdout": holdout != HOLDOUT and not no_holdout,
+        "--target-bins": target_bins is not None,
+        "--target-threshold": target_threshold is not None,
+    }
+    needs_whole = [name for name, asked in whole.items() if asked]
+    if goes_in_parts(made, sources, engine, address, needs_whole):
+        with naming_file(sources[0].name), naming_options(OPTIONS | name_options(made)):
+            fit_in_parts(made, sources, train, columns, engine, address, output)
+        return
     share = None if no_holdout else holdout
     with naming_file(sources[0].name):
         read = _read(sources, train, columns, target_bins, target_threshold)
-        made.set_params(**_choose_kinds(columns))
         estimator, found = _learn(made, read.data, share, seed, max_error, confidence, perturbation)
     estimator.training_ |= {"target": target, "source": name_file(train)}
     estimator.training_["sketch"] = sketch_rows(estimator, read.data.X, read.data.y)
@@ -143,9 +164,11 @@ def fit(
         estimator.training_["target_edges"] = read.edges
     estimator.save(output)
     console = make_console()
-    _show_columns(console, describe_columns(estimator.encoding_, read.data.X))
-    _show_remarks(console, read)
-    _show_model(console, estimator, len(read.data.y), read.unlabelled, found)
+    show_columns(console, describe_columns(estimator.encoding_, read.data.X))
+    classes, labels = find_classes(read.data.y)
+    rows = np.bincount(labels, minlength=len(classes))
+    show_remarks(console, read.notes, classes, rows, read.edges)
+    show_model(console, estimator, len(read.data.y), read.unlabelled, found)
     console.print(f"Model: {hide_secrets(output)}", soft_wrap=True, markup=False)
 
 
@@ -244,116 +267,3 @@ def _learn(
             promise=None if max_error is None else Promise(max_error, confidence),
             neighbourhood=AUTO if perturbation == AUTO else find_neighbourhood(perturbation),
         )
-
-
-def _show_columns(console: Any, columns: list[Understanding]) -> None:
-
-    table = make_table(
-        *("column", "taken as", "values", "missing", "for example"),
-        right=("values", "missing"),
-        shrink="for example",
-    )
-    shown = columns if len(columns) <= 60 else columns[:50]
-    for column in shown:
-        missing = f"{column.missing:,}" if column.missing else ""
-        cells = (column.name, column.kind, column.values, missing, column.examples)
-        fill_row(table, *cells)
-    console.print(table)
-    if len(shown) < len(columns):
-        console.print(f"… and {len(columns) - len(shown):,} more columns")
-    for column in [column for column in columns if column.remark][:MOST_REMARKS]:
-        console.print(f"{column.name} {column.remark}", style="yellow", markup=False)
-
-
-def _show_remarks(console: Any, read: _Read) -> None:
-    """Show what is to be said about the file and its classes."""
-    from robustq.families.labels import find_classes  # noqa: PLC0415 (slow to import)
-    from robustq.io import name_bins  # noqa: PLC0415
-    from robustq.tables import remark_on_classes  # noqa: PLC0415
-
-    lines = [f"{name}: {note}" for name, note in list(read.notes.items())[:MOST_REMARKS]]
-    remark = remark_on_classes(*find_classes(read.data.y))
-    for line in [*lines, *([remark] if remark else [])]:
-        console.print(line, style="yellow", markup=False)
-    if read.edges:
-        console.print(f"Target cut into {', '.join(name_bins(read.edges))}", markup=False)
-
-
-def _show_model(
-    console: Any, model: Any, rows: int, unlabelled: int, found: Holdout | None
-) -> None:
-    classes = ", ".join(map(str, model.classes_[:6].tolist()))
-    more = f", … ({len(model.classes_)} in all)" if len(model.classes_) > 6 else ""
-    console.print(
-        f"{rows:,} rows, classes {classes}{more}"
-        + (f"; {unlabelled:,} rows without a label left out" if unlabelled else ""),
-        markup=False,
-    )
-    for text in model.cautions:
-        caution(console, text)
-    if found is not None:
-        _show_holdout(console, found)
-    if "gate" in model.training_:
-        _show_gate(console, model.training_["gate"])
-
-
-def _show_holdout(console: Any, found: Holdout) -> None:
-    from robustq.indicators.choices import REMARK, WIDER  # noqa: PLC0415 (slow to import)
-
-    areas = ", ".join(f"{name} {area:.3f}" for name, area in found.au_arc.items())
-    say(
-        console,
-        f"Tried on {found.rows:,} rows held out: accuracy {found.accuracy:.3f} (always the "
-        f"most frequent class: {found.frequent:.3f}); AU-ARC {areas}",
-    )
-    if set(WIDER) & set(found.au_arc):
-        say(console, REMARK)
-
-
-def _show_gate(console: Any, gate: dict[str, Any]) -> None:
-    """Show what the gate goes by and why, what it promises, and what else could be promised."""
-    from robustq.selection.gates import Gate  # noqa: PLC0415 (slow to import)
-
-    name, tried = Gate.from_dict(gate).ranking.name, gate["choice"]["au_arc"]
-    if tried:
-        areas = ", ".join(f"{other} {area:.3f}" for other, area in tried.items())
-        say(
-            console,
-            f"Gate: goes by {name}, which ranked best on {gate['choice']['rows']:,} rows kept for "
-            f"this choice alone (AU-ARC: {areas}).",
-        )
-    if gate["above"] is None:
-        say(
-            console,
-            f"Gate: an error of at most {gate['max_error']:g} cannot be promised for this model "
-            f"with these {gate['rows']:,} rows: nothing will be accepted.",
-            style="yellow",
-        )
-    else:
-        say(
-            console,
-            f"Gate: accepts {gate['accepted']:.0%}, those with {name} above {gate['above']:.4g}; "
-            f"their error is at most {gate['bound']:g} with {gate['confidence']:.0%} confidence, "
-            f"for rows that come as the {gate['rows']:,} did that it was calibrated on. The model "
-            "learned from the other rows only.",
-        )
-    _show_promises(console, gate)
-
-
-def _show_promises(console: Any, gate: dict[str, Any]) -> None:
-    from rich.text import Text  # noqa: PLC0415 (slow to import)
-
-    made = [(error, share) for error, share in gate["promises"] if share]
-    if not made:
-        return
-    # Up to the first promise that accepts everything.
-    last = next((i for i, (_, share) in enumerate(made) if share == 1), len(made) - 1)
-    say(
-        console,
-        f"What could be promised with {gate['confidence']:.0%} confidence, each line for itself:",
-    )
-    names = ("error at most", "accepts")
-    table = make_table(*names, right=names)
-    for error, share in made[: last + 1]:
-        fill_row(table, Text(f"{error:.1%}"), f"{share:.0%}")
-    console.print(table)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from robustq.exceptions import UnknownNameError
-from robustq.learning.counts import SMOOTHING_GRID
+from robustq.learning.smoothing import SMOOTHING_GRID
 
 if TYPE_CHECKING:
     from pathlib import Path

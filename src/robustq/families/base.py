@@ -729,12 +729,18 @@ class GenerativeClassifier(Scoring, ClassifierMixin, BaseEstimator, ABC):
         )
         if not _remarking.get():
             return encoding
-        remarks = dict(encoding.remarks)
+        counts = None
         if classes is not None and labels is not None:
-            remarks |= {"y": remark} if (remark := remark_on_classes(classes, labels)) else {}
-        if remarks:
-            warnings.warn(TableWarning(_say_remarks(remarks), remarks), stacklevel=3)
+            counts = np.bincount(labels, minlength=len(classes))
+        warn_of_remarks(encoding, classes, counts, stacklevel=4)
         return encoding
+
+    # Whether it can learn from parts of a table: see `families.parted`.
+    _learns_from_parts = False
+
+    def _fit_named(self, X: Any, y: Any, sample_weight: Any, target: str) -> None:  # noqa: ARG002
+        """Fit, where the target has a name; most models do not ask for it."""
+        self.fit(X, y, sample_weight)  # type: ignore[attr-defined]
 
     def _note_training(self, rows: int) -> None:
         """Keep what a model file tells about the training."""
@@ -812,6 +818,20 @@ class GenerativeClassifier(Scoring, ClassifierMixin, BaseEstimator, ABC):
         tags.input_tags.string = True
         tags.input_tags.allow_nan = True
         return tags
+
+
+def warn_of_remarks(
+    encoding: Encoding,
+    classes: np.ndarray[Any, Any] | None,
+    rows: Indices | None,
+    stacklevel: int,
+) -> None:
+    """Warn of columns, and of classes of so many rows, that look like a mistake."""
+    remarks = dict(encoding.remarks)
+    if classes is not None and rows is not None and (remark := remark_on_classes(classes, rows)):
+        remarks["y"] = remark
+    if remarks:
+        warnings.warn(TableWarning(_say_remarks(remarks), remarks), stacklevel=stacklevel)
 
 
 def _say_remarks(remarks: dict[str, str], most: int = 5) -> str:

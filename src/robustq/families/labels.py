@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import narwhals as nw
 import numpy as np
@@ -21,11 +21,13 @@ if TYPE_CHECKING:
 __all__ = [
     "Scoring",
     "Training",
+    "find_class_factors",
     "find_classes",
     "locate_labels",
     "read_labels",
     "read_prior",
     "read_weights",
+    "refuse_quantities",
     "weigh_classes",
 ]
 
@@ -142,17 +144,28 @@ def weigh_classes(
     """
     if class_weight is None:
         return weights
-    if isinstance(class_weight, str) and class_weight == "balanced":
-        sums = np.bincount(labels, weights, minlength=len(classes))
-        present = sums > 0.0
-        factors = np.divide(sums.sum() / present.sum(), sums, where=present, out=np.ones(len(sums)))
-    else:
-        factors = _read_class_weights(class_weight, classes)
-    found = weights * factors[labels]
+    sums = np.bincount(labels, weights, minlength=len(classes))
+    found = weights * find_class_factors(class_weight, classes, sums)[labels]
     if not found.any():
         msg = "class_weight is zero for every class there is: there is nothing to learn from"
         raise InputError(msg)
     return found
+
+
+def find_class_factors(class_weight: Any, classes: np.ndarray[Any, Any], sums: Floats) -> Floats:
+    """Return by what the weights of the rows of each class are multiplied.
+
+    Parameters
+    ----------
+    class_weight, classes
+        See `weigh_classes`.
+    sums : ndarray of shape (classes,)
+        The weights of the rows of each class together.
+    """
+    if isinstance(class_weight, str) and class_weight == "balanced":
+        present = sums > 0.0
+        return np.divide(sums.sum() / present.sum(), sums, where=present, out=np.ones(len(sums)))
+    return _read_class_weights(class_weight, classes)
 
 
 def _read_class_weights(given: Any, classes: np.ndarray[Any, Any]) -> Floats:
@@ -201,13 +214,18 @@ def _refuse_mixtures(labels: np.ndarray[Any, Any]) -> None:
 
 def _refuse_quantities(labels: np.ndarray[Any, Any]) -> None:
     if is_continuous(labels):
-        # The first words are scikit-learn's, whose users know them.
-        msg = (
-            f"Unknown label type: continuous. y holds {len(np.unique(labels)):,} different numbers "
-            f"in {len(labels):,} rows, such as {labels[0]}: cut them into classes (y >= threshold, "
-            "or np.digitize), or make text of them if they are names of classes"
-        )
-        raise InputError(msg)
+        refuse_quantities(np.unique(labels), len(labels), labels[0])
+
+
+def refuse_quantities(different: np.ndarray[Any, Any], rows: int, one: Any) -> NoReturn:
+    """Raise: the different labels of so many rows are quantities."""
+    # The first words are scikit-learn's, whose users know them.
+    msg = (
+        f"Unknown label type: continuous. y holds {len(different):,} different numbers "
+        f"in {rows:,} rows, such as {one}: cut them into classes (y >= threshold, "
+        "or np.digitize), or make text of them if they are names of classes"
+    )
+    raise InputError(msg)
 
 
 def _refuse_gaps(labels: np.ndarray[Any, Any]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -26,7 +26,8 @@ from robustq.core.products import Products, ProductTables
 from robustq.documents.checking import check_shape, check_sums
 from robustq.documents.documents import get, read_probabilities, read_row_counts, write_rows
 from robustq.exceptions import InputError
-from robustq.learning.counts import SMOOTHING_GRID, Counts, Layout, choose_smoothing
+from robustq.learning.counts import Counts, Layout
+from robustq.learning.smoothing import SMOOTHING_GRID, choose_smoothing
 from robustq.tables import MISSING, Encoding, Rows, Table
 
 from .base import GenerativeClassifier, encode
@@ -57,6 +58,8 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from robustq.arrays import Bools, Codes, Floats, Indices
+    from robustq.learning.parted_rows import PartedRows
+    from robustq.learning.surveys import Survey
 
 __all__ = ["KIND", "RECIPE", "NaiveBayes", "NaiveBayesClassifier"]
 
@@ -315,7 +318,7 @@ class NaiveBayesClassifier(GenerativeClassifier):
     ----------
     smoothing : float, "cv" or sequence of float, default "cv"
         What is added to the count of every category within every class. "cv" takes the
-        value of `robustq.learning.counts.SMOOTHING_GRID` with the best accuracy in a
+        value of `robustq.learning.smoothing.SMOOTHING_GRID` with the best accuracy in a
         stratified 5-fold cross-validation; the log-likelihood of the labels breaks ties.
         Several numbers are the grid to choose from in the same way.
     n_bins : int, default 10
@@ -500,15 +503,25 @@ class NaiveBayesClassifier(GenerativeClassifier):
         grid = self._grid()
         if len(grid) == 1:
             return float(grid[0])
-        layout = counts.layout
-
-        def count(rows: Codes, truth: Indices, weight: Floats) -> Counts:
-            return Counts.of(rows, truth, weight, layout.sizes, layout.classes)
-
-        def predict(rest: Counts, smoothing: float, rows: Codes) -> Floats:
-            return log_joint(rows, *rest.estimate(smoothing, prior), layout)
-
+        count = partial(Counts.of, sizes=counts.layout.sizes, classes=counts.layout.classes)
+        predict = partial(_predict, prior)
         return choose_smoothing(codes, labels, weights, counts, self._rng(), count, predict, grid)
+
+    _learns_from_parts = True
+
+    def _binning(self, _survey: Survey) -> dict[str, Any]:
+        return {"bins": int(self.n_bins)}
+
+    def _fit_parted(self, rows: PartedRows) -> None:
+        classes, grid = rows.classes, self._grid()
+        prior = read_prior(self.class_prior, len(classes))
+        count = partial(Counts.of, sizes=rows.encoding.sizes, classes=len(classes))
+        if len(grid) == 1:
+            counts, smoothing = rows.count(count), float(grid[0])
+        else:
+            seed = int(self._rng().integers(2**63))
+            counts, smoothing = rows.choose_smoothing(seed, count, partial(_predict, prior), grid)
+        self._keep(rows.encoding, classes, counts, smoothing, prior)
 
     def _grid(self) -> Sequence[float]:
         """Return what the smoothing is chosen from: itself, where it is a number."""
@@ -557,6 +570,10 @@ class NaiveBayesClassifier(GenerativeClassifier):
         )
         self._set_model(model, encoding, classes)
         return self
+
+
+def _predict(prior: Floats | None, rest: Counts, smoothing: float, rows: Codes) -> Floats:
+    return log_joint(rows, *rest.estimate(smoothing, prior), rest.layout)
 
 
 # Files and documents

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -19,15 +20,16 @@ from .base import encode
 from .labels import locate_labels
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from numpy.typing import NDArray
 
+    from robustq.learning.partitions import Partitions, Reader
     from robustq.tables import Table
 
     from .base import GenerativeClassifier
 
-__all__ = ["Seen", "find_seen", "sketch_rows"]
+__all__ = ["Seen", "find_seen", "sketch_parts", "sketch_rows"]
 
 SIZE = 512
 START, STEP = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9)
@@ -57,7 +59,41 @@ def sketch_rows(model: GenerativeClassifier, X: Any, y: np.ndarray[Any, Any]) ->
     X : frame or array of shape (rows, features)
     y : ndarray of shape (rows,)
     """
-    smallest = np.unique(_number(model, X, y))[:SIZE]
+    return _write(_sketch(_number(model, X, y)))
+
+
+def sketch_parts(model: GenerativeClassifier, parts: Partitions, reader: Reader) -> str:
+    """Return the sketch of rows in parts.
+
+    Parameters
+    ----------
+    model : GenerativeClassifier
+    parts : Partitions
+    reader : Reader
+        That knows the types of all columns.
+    """
+    return _write(parts.run(partial(_sketch_part, model, reader), _join))
+
+
+def _sketch_part(
+    model: GenerativeClassifier, reader: Reader, _index: int, tables: Iterable[Any]
+) -> NDArray[np.uint64]:
+    found = np.empty(0, dtype=np.uint64)
+    for piece in reader.read(tables):
+        y = np.array(piece.y.to_pylist())
+        found = _join(found, _sketch(_number(model, piece.X, y)))
+    return found
+
+
+def _join(one: NDArray[np.uint64], other: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    return _sketch(np.concatenate([one, other]))
+
+
+def _sketch(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    return np.unique(numbers)[:SIZE]
+
+
+def _write(smallest: NDArray[np.uint64]) -> str:
     return base64.b64encode(smallest.astype("<u8").tobytes()).decode()
 
 

@@ -10,8 +10,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from robustq.exceptions import InputError
-from robustq.tables import as_numbers, is_continuous, remark_on_labels
+from robustq.tables import as_numbers, remark_on_labels
 from robustq.tables.texts import is_text
+from robustq.tables.understanding import are_quantities
 
 from .adapting import adapt_labels, adapt_numbers
 from .columns import require_columns
@@ -27,6 +28,7 @@ __all__ = [
     "find_edges",
     "name_bins",
     "name_classes",
+    "refuse_classes",
     "separate_known",
     "separate_target",
 ]
@@ -66,25 +68,38 @@ def separate_target(table: pa.Table, target: str, dropped: Sequence[str] = ()) -
         msg = f"there is no column but {target!r}: there is nothing to learn from"
         raise InputError(msg)
     y = _read_labels(known[target], target)
-    _refuse_what_hardly_repeats(y, target)
+    refuse_classes(np.unique(y), len(y), target, y[0])
     return Labelled(X, y, rows)
 
 
-def _refuse_what_hardly_repeats(y: np.ndarray[Any, Any], target: str) -> None:
-    if is_continuous(y):
-        different = len(np.unique(y))
+def refuse_classes(
+    classes: np.ndarray[Any, Any], rows: int, target: str, one: object = None
+) -> None:
+    """Raise if the different labels of so many rows hardly repeat, or are quantities.
+
+    Parameters
+    ----------
+    classes : ndarray
+        Sorted.
+    rows : int
+    target : str
+    one : label, optional
+        To show; the first class by default.
+    """
+    one = classes[0] if one is None else one
+    if are_quantities(classes, rows):
         msg = (
-            f"column {target!r} holds {different:,} different numbers, such as {y[0]}: a "
+            f"column {target!r} holds {len(classes):,} different numbers, such as {one}: a "
             "classifier predicts classes. Make classes of them with --target-bins N (as many "
             "rows in each) or --target-threshold T (below T or not); if they are names of "
             f"classes, say --categorical {target}"
         )
         raise InputError(msg)
-    remark = remark_on_labels(y)
+    remark = remark_on_labels(classes, rows)
     if remark:
         msg = (
-            f"column {target!r} holds {len(np.unique(y)):,} different texts in {len(y):,} rows, "
-            f"such as {y[0]!s}, and a class needs several rows. It {remark}"
+            f"column {target!r} holds {len(classes):,} different texts in {rows:,} rows, "
+            f"such as {one!s}, and a class needs several rows. It {remark}"
         )
         raise InputError(msg)
 

@@ -4,22 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from robustq.memory import require_memory
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from robustq.arrays import Codes, Floats, Indices
 
-__all__ = ["FOLDS", "SMOOTHING_GRID", "Counts", "Layout", "choose_smoothing"]
-
-FOLDS = 5
-MOST_COPIES = 10**7  # of rows with whole numbers for weights
-SMOOTHING_GRID = (0.001, 0.01, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0)
+__all__ = ["Counts", "Layout"]
 
 
 @dataclass(frozen=True)
@@ -124,92 +120,6 @@ class Counts:
         probs = np.where(total > 0.0, counts / np.where(total > 0.0, total, 1.0), share)
         prior = _normalise(self.classes) if class_prior is None else class_prior
         return prior, probs.reshape(-1)
-
-
-def choose_smoothing(
-    codes: Codes,
-    labels: Indices,
-    weights: Floats,
-    total: Any,
-    rng: np.random.Generator,
-    count: Callable[[Codes, Indices, Floats], Any],
-    log_joint: Callable[[Any, float, Codes], Floats],
-    grid: Sequence[float] = SMOOTHING_GRID,
-) -> float:
-    """Return the smoothing of a grid with the best cross-validated accuracy.
-
-    The log-likelihood of the labels breaks ties, and then the smaller smoothing. The folds are
-    stratified by class; what a fold leaves over to train on is the total minus its counts.
-
-    Parameters
-    ----------
-    codes, labels, weights : of the rows
-    total : counts of any kind that can be subtracted
-    rng : numpy.random.Generator
-    count : callable
-        Returns the counts of some rows, given as codes, labels and weights.
-    log_joint : callable
-        Takes counts, a smoothing and codes; returns log p(c, f).
-    grid : sequence of float
-        What to choose from.
-    """
-    folds = _deal(codes, labels, weights, rng)
-    scores = np.zeros((len(grid), 2))
-    for fold in range(FOLDS):
-        held_out = np.flatnonzero(folds[:, fold])
-        if not len(held_out):
-            continue
-        rows, truth, weight = codes[held_out], labels[held_out], folds[held_out, fold]
-        rest = total - count(rows, truth, weight)
-        for index, smoothing in enumerate(grid):
-            joint = log_joint(rest, smoothing, rows)
-            scores[index] += _score(joint, truth, weight)
-    best = max(range(len(grid)), key=lambda index: (*scores[index], -grid[index]))
-    return float(grid[best])
-
-
-def _score(joint: Floats, truth: Indices, weight: Floats) -> tuple[float, float]:
-    """Return how many are right, and the log-likelihood of the labels."""
-    right = joint.argmax(axis=1) == truth
-    # A class the fold has never seen has probability 0: a floor keeps one such row
-    # from deciding alone.
-    own = np.maximum(joint[np.arange(len(truth)), truth], -1e4)
-    best = joint.max(axis=1, keepdims=True)
-    with np.errstate(invalid="ignore"):
-        log_evidence = best[:, 0] + np.log(np.exp(joint - best).sum(axis=1))
-    likelihood = np.where(np.isfinite(log_evidence), own - log_evidence, -1e4)
-    return float(weight @ right), float(weight @ likelihood)
-
-
-def _deal(codes: Codes, labels: Indices, weights: Floats, rng: np.random.Generator) -> Floats:
-    """Deal the rows of each class, shuffled, to the folds in turn; (rows, folds), their weight.
-
-    A row of weight 2 is dealt as two rows are, one of weight 0 not at all; a row whose weight is
-    no whole number as one. The shuffling goes by what is in the rows, not by their order.
-    """
-    whole = np.all(weights == np.floor(weights)) and weights.sum() <= MOST_COPIES
-    copies = weights.astype(np.int64) if whole else (weights > 0.0).astype(np.int64)
-    mix = rng.integers(1, 2**63, size=codes.shape[1] + 2, dtype=np.uint64) | np.uint64(1)
-    keys = np.zeros(len(codes), dtype=np.uint64)
-    for column, factor in zip([labels, *codes.T], mix, strict=False):
-        keys = _mix(keys, column, factor)
-    # Equal rows side by side: each copy is told from the others by its number.
-    dealt = np.repeat(
-        *(array[np.argsort(keys, kind="stable")] for array in (np.arange(len(codes)), copies))
-    )
-    place = np.arange(len(dealt))
-    begins = np.diff(keys[dealt], prepend=~keys[dealt[:1]]) != 0
-    number = place - np.maximum.accumulate(np.where(begins, place, 0))
-    order = np.lexsort((_mix(keys[dealt], number, mix[-1]), labels[dealt]))
-    folds = np.zeros((len(codes), FOLDS))
-    np.add.at(folds, (dealt[order], place % FOLDS), 1.0)
-    return folds * (weights / np.maximum(copies, 1))[:, None]
-
-
-def _mix(keys: np.ndarray[Any, Any], more: Indices, factor: np.uint64) -> np.ndarray[Any, Any]:
-    """Return keys that depend on more, as if they were random."""
-    mixed = (keys ^ more.astype(np.uint64)) * factor
-    return mixed ^ (mixed >> np.uint64(29))
 
 
 def _normalise(weights: Floats) -> Floats:

@@ -34,9 +34,11 @@ __all__ = [
     "Category",
     "Numeric",
     "as_numbers",
+    "cut",
     "is_missing",
     "learn_bins",
     "learn_categories",
+    "share_out",
 ]
 
 # Integers that span at most this much are looked up in a table, others are searched for.
@@ -215,16 +217,25 @@ def learn_bins(
     numbers, weights = numbers[present], weights[present]
     if not len(numbers):
         return Binned(name, ())
-    shares = np.linspace(0, 1, bins + 1)[1:-1]
     # The one method that knows weights; it picks values of the column itself.
-    edges = np.unique(np.quantile(numbers, shares, method="inverted_cdf", weights=weights))
-    # The last edge must leave something above it.
-    edges = edges[edges < numbers.max()]
-    return Binned(name, tuple((_add_tails(edges, numbers) if tails else edges).tolist()))
+    edges = np.quantile(numbers, share_out(bins), method="inverted_cdf", weights=weights)
+    return cut(name, edges, numbers.min(), numbers.max(), tails=tails)
 
 
-def _add_tails(edges: Floats, numbers: Floats) -> Floats:
-    low, high = numbers.min(), numbers.max()
+def share_out(bins: int) -> Floats:
+    """Return the shares at whose quantiles so many bins end, all but the last."""
+    return np.linspace(0, 1, bins + 1)[1:-1]
+
+
+def cut(name: str, edges: Floats, low: float, high: float, *, tails: bool) -> Binned:
+    """Return bins that end at edges, of numbers that lie between two; see `learn_bins`."""
+    # Of two zeros, one; the last edge must leave something above it.
+    edges = np.unique(edges + 0.0)
+    edges = edges[edges < high]
+    return Binned(name, tuple((_add_tails(edges, low, high) if tails else edges).tolist()))
+
+
+def _add_tails(edges: Floats, low: float, high: float) -> Floats:
     if low == high:
         # Of one value, there is nothing to tell apart.
         return edges

@@ -1,15 +1,74 @@
-"""Rows that are equal, found by hashing."""
+"""Rows that are equal, found by hashing, and numbers that differ, counted so."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 if TYPE_CHECKING:
     from robustq.arrays import Codes, Indices
 
-__all__ = ["find_distinct"]
+__all__ = ["MOST_COUNTED", "Different", "find_distinct"]
+
+MOST_COUNTED = 1 << 20  # numbers: of more different ones, those are kept whose hash is rare
+
+
+class Different(NamedTuple):
+    """The different numbers of a column; of very many, a sample that tells how many there are.
+
+    What is kept depends on the set of numbers alone, not on their order nor on how they were
+    parted (Gibbons' distinct sampling): those whose hash ends in as many zeros as it takes.
+
+    Attributes
+    ----------
+    values : ndarray
+        Sorted.
+    level : int
+        How many zeros the hash of each ends in, at least.
+    most : int
+        How many are kept.
+    """
+
+    values: np.ndarray[Any, Any]
+    level: int
+    most: int
+
+    @classmethod
+    def of(cls, values: np.ndarray[Any, Any], most: int = MOST_COUNTED) -> Different:
+        """Look at numbers, none missing."""
+        return cls(np.unique(values), 0, most)._thin()
+
+    def __add__(self, other: Different) -> Different:  # type: ignore[override]
+        """Return those of both."""
+        level = max(self.level, other.level)
+        values = np.unique(np.concatenate([self.values, other.values]))
+        return Different(values[_count_zeros(values) >= level], level, self.most)._thin()
+
+    @property
+    def count(self) -> int:
+        """How many there are, about if some were left out."""
+        return len(self.values) << self.level
+
+    def _thin(self) -> Different:
+        values, level = self.values, self.level
+        if len(values) > self.most:
+            zeros = _count_zeros(values)
+            while np.count_nonzero(zeros >= level) > self.most:
+                level += 1
+            values = values[zeros >= level]
+        return Different(values, level, self.most)
+
+
+def _count_zeros(values: np.ndarray[Any, Any]) -> Indices:
+    """Return in how many zeros the hash of each number ends (splitmix64 of it as a float)."""
+    z = (values.astype(np.float64) + 0.0).view(np.uint64) + np.uint64(0x9E3779B97F4A7C15)
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    z = z ^ (z >> np.uint64(31))
+    # The lowest bit alone is a power of two.
+    lowest = (z & (~z + np.uint64(1))).astype(np.float64)
+    return np.where(z == 0, 64, np.log2(np.maximum(lowest, 1.0))).astype(np.int64)
 
 
 def find_distinct(codes: Codes) -> tuple[Indices, Indices]:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from .table import Column, Table
 
-__all__ = ["Encoding", "Rows"]
+__all__ = ["Encoding", "Rows", "find_positions"]
 
 EncodedColumn: TypeAlias = Categorical | Binned | Numeric
 
@@ -121,11 +121,7 @@ class Encoding:
         labels : ndarray of int, optional
             The classes of the rows: columns that give them away are remarked on.
         """
-        as_category = _positions(table, categorical, "categorical")
-        as_number = _positions(table, numeric, "numeric")
-        if both := as_category & as_number:
-            msg = f"{table.label(min(both))} is in both categorical and numeric: name it once"
-            raise InputError(msg)
+        kinds = find_positions(table.names, table.width, categorical, numeric)
         columns: list[EncodedColumn] = []
         verdicts: list[Verdict] = []
         counted = np.flatnonzero(weights)
@@ -133,8 +129,7 @@ class Encoding:
         for index in range(table.width):
             column, label = _take(table.column(index), counted), table.label(index)
             name = table.names[index] if table.names else str(index)
-            given = index in as_number if index in as_category | as_number else None
-            verdict = understand(column, name, label, given=given, labels=labels)
+            verdict = understand(column, name, label, given=kinds.get(index), labels=labels)
             verdicts.append(verdict)
             if not verdict.numeric:
                 columns.append(learn_categories(column, name, label))
@@ -309,15 +304,33 @@ def _take(column: Column, rows: Indices) -> Column:
     return column if len(rows) == len(column) else column.take(rows)
 
 
-def _positions(table: Table, columns: Sequence[str | int], option: str) -> set[int]:
+def find_positions(
+    names: tuple[str, ...] | None,
+    width: int,
+    categorical: Sequence[str | int],
+    numeric: Sequence[str | int],
+) -> dict[int, bool]:
+    """Return which columns a user says are numeric, and which are not, by position."""
+    as_category = _positions(names, width, categorical, "categorical")
+    as_number = _positions(names, width, numeric, "numeric")
+    if both := as_category & as_number:
+        column = f"column {names[min(both)]!r}" if names else f"column {min(both)}"
+        msg = f"{column} is in both categorical and numeric: name it once"
+        raise InputError(msg)
+    return dict.fromkeys(as_category, False) | dict.fromkeys(as_number, True)
+
+
+def _positions(
+    names: tuple[str, ...] | None, width: int, columns: Sequence[str | int], option: str
+) -> set[int]:
     if isinstance(columns, str) or not hasattr(columns, "__iter__"):
         msg = f"{option} must be a list of columns, got {columns!r}"
         raise InputError(msg)
-    found, position = set(), {name: index for index, name in enumerate(table.names or ())}
+    found, position = set(), {name: index for index, name in enumerate(names or ())}
     for column in columns:
         if isinstance(column, str) and column in position:
             found.add(position[column])
-        elif isinstance(column, Integral) and 0 <= column < table.width:
+        elif isinstance(column, Integral) and 0 <= column < width:
             found.add(int(column))
         else:
             msg = f"{option} names {column!r}, which is no column of the table"

@@ -14,11 +14,16 @@ if TYPE_CHECKING:
 
     from .table import Column
 
-__all__ = ["tell_labels"]
+__all__ = ["place_looks", "tell_labels"]
 
 LARGEST_ERROR = 0.01
 SHARE_OF_GUESSING = 0.1  # of the errors that the most frequent label makes
 LOOKED_AT = 10_000  # rows
+
+
+def place_looks(rows: int) -> Indices:
+    """Return which of so many rows are looked at: all, or some at even distances."""
+    return np.linspace(0, rows - 1, min(rows, LOOKED_AT)).astype(np.int64)
 
 
 def tell_labels(column: Column, label: str, labels: Indices, *, numeric: bool) -> float | None:
@@ -30,15 +35,13 @@ def tell_labels(column: Column, label: str, labels: Indices, *, numeric: bool) -
     Parameters
     ----------
     column : Arrow or numpy array
+        Of the rows to look at, and so are the labels.
     label : str
         How to speak of it.
     labels : ndarray of int, of shape (rows,)
     numeric : bool
         Whether the column holds numbers.
     """
-    if len(labels) > LOOKED_AT:
-        rows = np.linspace(0, len(labels) - 1, LOOKED_AT).astype(np.int64)
-        column, labels = column.take(rows), labels[rows]
     guessed = np.bincount(labels).max()
     groups = _group(column, label, numeric=numeric)
     right, best = _count_right(groups, labels)

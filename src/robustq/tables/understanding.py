@@ -14,7 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from .columns import as_numbers, is_missing
-from .giveaways import tell_labels
+from .distinct import MOST_COUNTED, Different
+from .giveaways import place_looks, tell_labels
 from .texts import (
     DATE,
     DECIMAL_COMMA,
@@ -28,16 +29,27 @@ from .texts import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from robustq.arrays import Floats, Indices
 
     from .table import Column
 
 __all__ = [
+    "FEW_ROWS",
+    "LOOKED_AT",
     "MANY",
+    "Content",
+    "Order",
     "Verdict",
+    "are_quantities",
     "is_continuous",
+    "judge",
+    "look_for_giveaway",
+    "name_sort",
     "remark_on_classes",
     "remark_on_labels",
+    "take_texts",
     "understand",
 ]
 
@@ -46,6 +58,7 @@ MANY_CATEGORIES = 1000  # more categories than this are mostly rare ones
 FEW_ROWS = 50  # where there are fewer, everything looks like a mistake
 ROWS_PER_CLASS = 10  # on average: numbers with fewer are no classes
 LOOKED_AT = 10_000  # texts
+ALMOST = 0.98  # of values that are counted by an estimate: all of them
 ZEROS = "^0[0-9]+$"  # where zeros lead, digits are names
 ID_NAME = r"(^|[ _.-])(id|ids|uuid|guid|key|index|nr|no|number|code|unnamed: 0)$|[a-z](Id|ID)$"
 
@@ -68,12 +81,40 @@ class Verdict(NamedTuple):
     remark: str = ""
 
 
-class _Content(NamedTuple):
-    """What is in a column: a word for it, how many different values, how many at all."""
+class Order(NamedTuple):
+    """Between what numbers lie, and whether each is larger, or each smaller, than the last."""
+
+    low: float
+    high: float
+    strict: bool
+
+
+class Content(NamedTuple):
+    """What is in a column.
+
+    Attributes
+    ----------
+    sort : str
+        A word for it.
+    different : int
+        How many different values there are; of more than `MOST_COUNTED` numbers, an estimate.
+    present : int
+        How many values at all.
+    texts : callable
+        Returns some of the different texts, in the order in which they first came; None where
+        it holds none.
+    gaps : bool
+        Whether a value is missing.
+    order : callable
+        Returns how whole numbers follow each other.
+    """
 
     sort: str
     different: int
     present: int
+    texts: Callable[[], Any | None] = lambda: None
+    gaps: bool = False
+    order: Callable[[], Order] = lambda: Order(0.0, 0.0, strict=False)
 
 
 def understand(
@@ -92,55 +133,102 @@ def understand(
         The classes of the rows.
     """
     content = _look(column, label)
+    verdict = judge(content, name, given=given)
+    if labels is None or verdict.remark or content.present < FEW_ROWS:
+        return verdict
+    rows = place_looks(len(labels))
+    return look_for_giveaway(verdict, column.take(rows), name, label, labels[rows])
+
+
+def judge(content: Content, name: str, *, given: bool | None) -> Verdict:
+    """Return what a column is to be taken as, whatever the labels.
+
+    Parameters
+    ----------
+    content : Content
+    name, given
+        See `understand`.
+    """
     numeric = content.sort == "numbers" or (
         content.sort == "whole numbers" and content.different > MANY
     )
-    why = f"{content.sort}, {content.different:,} different"
+    about = "about " if content.sort == "whole numbers" and content.different > MOST_COUNTED else ""
+    why = f"{content.sort}, {about}{content.different:,} different"
     if content.sort == "numbers":
         why = "numbers"
     if content.different <= 1:
         why = "a single value: nothing to learn from" if content.different else "no value at all"
     if given is not None and given != numeric:
         numeric, why = given, f"{why}; {'numeric' if given else 'categorical'} was asked for"
-    remark = _remark(column, content, name) if given is None else ""
-    if not remark and labels is not None and content.present >= FEW_ROWS:
-        share = tell_labels(column, label, labels, numeric=numeric)
-        remark = "" if share is None else _remark_on_giveaway(share, name)
-    return Verdict(numeric, why, remark)
+    return Verdict(numeric, why, _remark(content, name) if given is None else "")
+
+
+def look_for_giveaway(
+    verdict: Verdict, column: Column, name: str, label: str, labels: Indices
+) -> Verdict:
+    """Return a verdict with a remark on a column that gives the labels away.
+
+    Parameters
+    ----------
+    verdict : Verdict
+    column : Arrow or numpy array
+        The rows looked at: see `place_looks`.
+    name, label : str
+    labels : ndarray of int
+        Of those rows.
+    """
+    share = tell_labels(column, label, labels, numeric=verdict.numeric)
+    return verdict if share is None else verdict._replace(remark=_remark_on_giveaway(share, name))
 
 
 def is_continuous(values: np.ndarray[Any, Any]) -> bool:
     """Tell whether a target is a quantity: other numbers, or so many whole ones that few repeat."""
-    if values.dtype.kind == "f" and np.any(values != np.floor(values)):
+    return values.dtype.kind in "iuf" and are_quantities(np.unique(values), len(values))
+
+
+def are_quantities(different: np.ndarray[Any, Any], rows: int) -> bool:
+    """Tell whether the different values of a target of so many rows are quantities."""
+    if different.dtype.kind == "f" and np.any(different != np.floor(different)):
         return True
-    if values.dtype.kind not in "iuf":
+    if different.dtype.kind not in "iuf":
         return False
-    different = len(np.unique(values))
-    return different > MANY and different * ROWS_PER_CLASS > len(values)
+    return len(different) > MANY and len(different) * ROWS_PER_CLASS > rows
 
 
-def remark_on_labels(values: np.ndarray[Any, Any]) -> str:
-    """Return what texts look like that hardly repeat, and so name no classes; else nothing."""
-    if values.dtype.kind != "U":
-        return ""
-    texts = np.unique(values)
-    if len(texts) <= MANY or 2 * len(texts) <= len(values):
+def remark_on_labels(texts: np.ndarray[Any, Any], rows: int) -> str:
+    """Return what texts look like that hardly repeat, and so name no classes; else nothing.
+
+    Parameters
+    ----------
+    texts : ndarray
+        The different labels, sorted.
+    rows : int
+        How many labels there are.
+    """
+    if texts.dtype.kind != "U" or len(texts) <= MANY or 2 * len(texts) <= rows:
         return ""
     remark = _remark_on_numbers(pa.array(texts[:LOOKED_AT]), len(texts))
     return remark or "looks like an id or like prose: name another column"
 
 
-def remark_on_classes(classes: np.ndarray[Any, Any], labels: Indices) -> str:
-    """Return what is to be said of classes with a single row; nothing where rows are few."""
-    single = classes[np.bincount(labels, minlength=len(classes)) == 1].tolist()
-    if not single or len(labels) < FEW_ROWS:
+def remark_on_classes(classes: np.ndarray[Any, Any], rows: Indices) -> str:
+    """Return what is to be said of classes with a single row; nothing where rows are few.
+
+    Parameters
+    ----------
+    classes : ndarray
+    rows : ndarray of int, of shape (classes,)
+        How many rows each has.
+    """
+    single = classes[rows == 1].tolist()
+    if not single or rows.sum() < FEW_ROWS:
         return ""
     shown = ", ".join(map(repr, single[:5])) + (", …" if len(single) > 5 else "")
     what = f"class {shown} has" if len(single) == 1 else f"classes {shown} have"
     return f"{what} a single row, too little to learn from: join classes, or leave such rows out"
 
 
-def _look(column: Column, label: str) -> _Content:
+def _look(column: Column, label: str) -> Content:
     if isinstance(column, np.ndarray):
         if column.dtype == object:
             return _look_at_objects(column)
@@ -150,19 +238,34 @@ def _look(column: Column, label: str) -> _Content:
     kind, present = column.type, len(column) - column.null_count
     if pa.types.is_floating(kind):
         return _look_at_floats(as_numbers(column, label))
-    different = _count(column.indices if pa.types.is_dictionary(kind) else column)
-    return _Content(_name_sort(kind), different, present)
+    if pa.types.is_dictionary(kind):
+        return Content(
+            name_sort(kind), _count(column.indices), present, lambda: take_texts(_list_used(column))
+        )
+    if pa.types.is_integer(kind):
+        return Content(
+            name_sort(kind),
+            _count_numbers(column),
+            present,
+            gaps=present < len(column),
+            order=lambda: _find_order(column, label),
+        )
+    return Content(name_sort(kind), _count(column), present, lambda: take_texts(column))
 
 
-def _look_at_floats(numbers: Floats) -> _Content:
+def _list_used(column: Any) -> Any:
+    return column.dictionary.take(pc.unique(column.indices.drop_null()))
+
+
+def _look_at_floats(numbers: Floats) -> Content:
     found = numbers[~np.isnan(numbers)]
     # Whole numbers with gaps among them are floats only because of the gaps.
     whole = len(found) < len(numbers) and np.all(found == np.floor(found))
     if whole:
-        return _Content("whole numbers", _count(pa.array(found)), len(found))
+        return Content("whole numbers", _count_numbers(pa.array(found)), len(found), gaps=True)
     # Of others it matters only whether they differ, and counting takes long.
     different = len(found) if len(found) and found.min() < found.max() else min(len(found), 1)
-    return _Content("numbers", different, len(found))
+    return Content("numbers", different, len(found))
 
 
 def _count(values: Any) -> int:
@@ -172,7 +275,23 @@ def _count(values: Any) -> int:
         return len(values)  # of a type that will be refused
 
 
-def _name_sort(kind: pa.DataType) -> str:
+def _count_numbers(values: Any) -> int:
+    """Count different numbers; where they are very many, estimate as parts of a table do."""
+    found = _count(values)
+    if found <= MOST_COUNTED:
+        return found
+    return Different.of(values.drop_null().to_numpy(zero_copy_only=False)).count
+
+
+def _find_order(column: Column, label: str) -> Order:
+    numbers = as_numbers(column, label)
+    steps = np.diff(numbers)
+    strict = bool(np.all(steps > 0) or np.all(steps < 0))
+    return Order(float(numbers.min()), float(numbers.max()), strict)
+
+
+def name_sort(kind: pa.DataType) -> str:
+    """Return a word for what a type holds."""
     if pa.types.is_integer(kind):
         return "whole numbers"
     if is_text(kind):
@@ -184,7 +303,7 @@ def _name_sort(kind: pa.DataType) -> str:
     return "categories" if pa.types.is_dictionary(kind) else str(kind)
 
 
-def _look_at_objects(column: np.ndarray[Any, Any]) -> _Content:
+def _look_at_objects(column: np.ndarray[Any, Any]) -> Content:
     found = [value for value in column if not is_missing(value)]
     kinds = {type(value) for value in found}
     different = len(set(found)) if all(kind.__hash__ for kind in kinds) else len(found)
@@ -201,18 +320,23 @@ def _look_at_objects(column: np.ndarray[Any, Any]) -> _Content:
         sort = "numbers"
     else:
         sort = "whole numbers"
-    return _Content(sort, different, len(found))
+    return Content(
+        *(sort, different, len(found)),
+        lambda: take_texts(pa.array([v for v in found if isinstance(v, str)], pa.string())),
+        gaps=gaps,
+        order=lambda: _find_order(column, "a column"),
+    )
 
 
-def _remark(column: Column, content: _Content, name: str) -> str:
+def _remark(content: Content, name: str) -> str:
     """Return what looks like a mistake in a column, whatever the labels."""
     if content.sort == "dates":
         return _remark_on_dates(name)
     if content.sort == "whole numbers":
-        return _remark_on_id(name) if _is_numeric_id(column, content, name) else ""
+        return _remark_on_id(name) if _is_numeric_id(content, name) else ""
     if content.sort not in {"text", "categories"} or content.different <= 1:
         return ""
-    texts = _take_texts(column)
+    texts = content.texts()
     remark = ""
     if texts is not None and all_match(texts, DATE):
         remark = _remark_on_dates(name)
@@ -221,7 +345,7 @@ def _remark(column: Column, content: _Content, name: str) -> str:
     return remark or _remark_on_rarity(content, name)
 
 
-def _remark_on_rarity(content: _Content, name: str) -> str:
+def _remark_on_rarity(content: Content, name: str) -> str:
     if content.different > 20 and content.different > 0.9 * content.present:
         return _remark_on_id(name)
     if content.different > MANY_CATEGORIES:
@@ -232,14 +356,9 @@ def _remark_on_rarity(content: _Content, name: str) -> str:
     return ""
 
 
-def _take_texts(column: Column) -> Any | None:
-    """Return some of the different texts of a column."""
-    if isinstance(column, np.ndarray):
-        found = (value for value in column.tolist() if isinstance(value, str))
-        return pa.array(list(dict.fromkeys(found))[:LOOKED_AT], pa.string())
-    if pa.types.is_dictionary(column.type):
-        column = column.dictionary
-    return pc.unique(column.drop_null())[:LOOKED_AT] if is_text(column.type) else None
+def take_texts(values: Any) -> Any | None:
+    """Return some of the different texts of a column, None where it holds none."""
+    return pc.unique(values.drop_null())[:LOOKED_AT] if is_text(values.type) else None
 
 
 def _remark_on_dates(name: str) -> str:
@@ -283,19 +402,18 @@ def _ask_for_numbers(texts: Any) -> str:
     return f"looks like numbers, as {texts[0].as_py()!r} is: make numbers of them"
 
 
-def _is_numeric_id(column: Column, content: _Content, name: str) -> bool:
+def _is_numeric_id(content: Content, name: str) -> bool:
     """Tell whether whole numbers look like an id: hardly any repeats, and their name or order."""
     if content.different <= MANY or content.different < 0.9 * content.present:
         return False
     if re.search(ID_NAME, name.strip()) or re.search(ID_NAME, name.strip().lower()):
         return True
-    numbers = as_numbers(column, name)
-    if content.different < content.present or content.present < len(numbers):
-        # Repeated ones are told by their place: files without names begin with them.
+    # Repeated ones are told by their place: files without names begin with them.
+    if content.gaps or name == "column_1":
         return name == "column_1"
-    steps = np.diff(numbers)
-    dense = numbers.max() - numbers.min() < 2 * len(numbers)
-    return bool(dense or np.all(steps > 0) or np.all(steps < 0) or name == "column_1")
+    order, many = content.order(), content.different > MOST_COUNTED
+    every = content.different >= (ALMOST if many else 1.0) * content.present
+    return order.strict or (every and order.high - order.low < 2 * content.present)
 
 
 def _remark_on_giveaway(share: float, name: str) -> str:

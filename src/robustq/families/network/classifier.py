@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -20,7 +21,7 @@ from robustq.families.parameters import (
     read_random_state,
     require,
 )
-from robustq.learning.counts import choose_smoothing
+from robustq.learning.smoothing import SMOOTHING_GRID, choose_smoothing
 from robustq.tables import Rows
 
 from . import document
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from robustq.arrays import Codes, Floats
+    from robustq.learning.parted_rows import PartedRows
+    from robustq.learning.surveys import Survey
     from robustq.tables import Encoding
 
 __all__ = ["KINDS", "RECIPES", "BayesianNetworkClassifier"]
@@ -64,7 +67,7 @@ class BayesianNetworkClassifier(GenerativeClassifier):
         are spread evenly, as in naive Bayes; where there are others there are three times as many,
         spread as the feature's distribution given the class alone: a row of a table that knows
         little backs off to it. "cv" takes the best of
-        `robustq.learning.counts.SMOOTHING_GRID` in a 5-fold cross-validation; the structure is
+        `robustq.learning.smoothing.SMOOTHING_GRID` in a 5-fold cross-validation; the structure is
         that of all rows.
     max_parents : int, default 2
         How many features a feature may have as parents, for "kdb".
@@ -156,35 +159,71 @@ class BayesianNetworkClassifier(GenerativeClassifier):
         BayesianNetworkClassifier
             The classifier itself.
         """
+        self._fit_named(X, y, sample_weight, getattr(y, "name", None))
+        return self
+
+    def _fit_named(self, X: Any, y: Any, sample_weight: Any, target: Any) -> None:
         self._check_parameters()
         table, classes, labels, weights = Training.read(X, y, sample_weight, self.class_weight)
         encoding = self._learn_encoding(table, weights, int(self.n_bins), classes, labels)
         prior = read_prior(self.class_prior, len(classes))
-        target = name_class(getattr(y, "name", None), encoding.names)
+        target = name_class(target, encoding.names)
         rows = encode(encoding, table, self._threads()).codes, labels, weights
-        count = self._find_counter(encoding, target, rows, len(classes))
+        count = self._find_counter(encoding, target, lambda count: count(*rows), len(classes))
         counts = count(*rows)
         self.smoothing_ = self._choose_smoothing(rows, counts, count, prior)
         self._note_training(table.rows)
         self.training_["target"] = target
         self._set_model(counts.estimate(self.smoothing_, prior), encoding, classes)
-        return self
+
+    _learns_from_parts = True
+
+    def _binning(self, _survey: Survey) -> dict[str, Any]:
+        return {"bins": int(self.n_bins)}
+
+    def _fit_parted(self, rows: PartedRows) -> None:
+        encoding, classes = rows.encoding, rows.classes
+        prior = read_prior(self.class_prior, len(classes))
+        target = name_class(rows.reader.target, encoding.names)
+        count = self._find_counter(encoding, target, rows.count, len(classes))
+        if is_one_of(self.smoothing, "cv"):
+            seed = int(self._rng().integers(2**63))
+            log_joint = partial(_log_joint, prior)
+            counts, found = rows.choose_smoothing(seed, count, log_joint, SMOOTHING_GRID)
+        else:
+            counts, found = rows.count(count), float(self.smoothing)
+        self.smoothing_ = found
+        self.training_["target"] = target
+        self._set_model(counts.estimate(found, prior), encoding, classes)
 
     def _find_counter(
-        self, encoding: Encoding, target: str, rows: tuple[Any, ...], classes: int
+        self,
+        encoding: Encoding,
+        target: str,
+        count: Callable[[Callable[..., Any]], Any],
+        classes: int,
     ) -> Callable[..., Any]:
-        """Return what counts rows for the structure asked for; it is learned here."""
+        """Return what counts rows for the structure asked for; it is learned here.
+
+        Parameters
+        ----------
+        encoding : Encoding
+        target : str
+        count : callable
+            Returns what a function counts in all rows.
+        classes : int
+        """
         sizes, structure = encoding.sizes, self.structure
         if is_one_of(structure, "aode"):
             Lead(sizes, classes).require_room()
             least = float(self.min_rows)
-            return lambda a, b, c: PairCounts.of(a, b, c, sizes, classes, least)
+            return partial(PairCounts.of, sizes=sizes, classes=classes, min_rows=least)
         if is_one_of(structure, "naive"):
             nothing = np.zeros((len(sizes), len(sizes)))
             pairs = Pairs(nothing, nothing[:, :1].ravel(), nothing)
             found = learn_structure("naive", pairs, sizes, classes, 0)
         elif isinstance(structure, str):
-            pairs = Pairs.of(rows[0], rows[1], rows[2], sizes, classes)
+            pairs = Pairs.of(count, sizes, classes)
             found = learn_structure(structure, pairs, sizes, classes, int(self.max_parents))
         else:
             found = read_edges(structure, encoding.names, target, sizes, classes)
@@ -192,7 +231,7 @@ class BayesianNetworkClassifier(GenerativeClassifier):
                 msg = "class_prior is for a class without parents: leave one of them out"
                 raise InputError(msg)
         found.require_room()
-        return lambda codes, labels, weights: TableCounts.of(found, codes, labels, weights)
+        return partial(TableCounts.of, found)
 
     def _choose_smoothing(
         self,
@@ -203,13 +242,11 @@ class BayesianNetworkClassifier(GenerativeClassifier):
     ) -> float:
         if not is_one_of(self.smoothing, "cv"):
             return float(self.smoothing)
-        rng = np.random.default_rng(read_random_state(self.random_state).randint(2**31))
+        log_joint = partial(_log_joint, prior)
+        return choose_smoothing(rows[0], rows[1], rows[2], counts, self._rng(), count, log_joint)
 
-        def log_joint(rest: Any, smoothing: float, codes: Codes) -> Floats:
-            model = rest.estimate(smoothing, prior)
-            return model.log_joint(Rows(codes, np.empty((len(codes), 0))))
-
-        return choose_smoothing(rows[0], rows[1], rows[2], counts, rng, count, log_joint)
+    def _rng(self) -> np.random.Generator:
+        return np.random.default_rng(read_random_state(self.random_state).randint(2**31))
 
     def _check_parameters(self) -> None:
         self._check_jobs()
@@ -320,6 +357,12 @@ class BayesianNetworkClassifier(GenerativeClassifier):
             msg = f"averaged networks are no single network, and cannot be {what}"
             raise UnsupportedError(msg)
         return self.model_
+
+
+def _log_joint(prior: Floats | None, rest: Any, smoothing: float, codes: Codes) -> Floats:
+    model = rest.estimate(smoothing, prior)
+    found: Floats = model.log_joint(Rows(codes, np.empty((len(codes), 0))))
+    return found
 
 
 def _describe(classifier: Any) -> list[tuple[str, str]]:

@@ -201,7 +201,7 @@ def write_network(model: Network) -> dict[str, Any]:
             {
                 "variable": i,
                 "parents": ["class" if v == CLASS else v for v in structure.parents_of(i)],
-                "probs": table.reshape(-1, structure.sizes[i]).tolist(),
+                "probs": _list_lines(table),
                 "rows": _write_rows(np.moveaxis(model.rows_of(i), -1, 0)),
             }
         )
@@ -307,6 +307,11 @@ def _read_variable(given: Any, features: int, where: str) -> int:
     raise InputError(msg)
 
 
+def _list_lines(table: Floats) -> list[list[float]]:
+    """Return the mass functions of a table; of a feature without a value, they are empty."""
+    return table.reshape(prod(table.shape[:-1]), table.shape[-1]).tolist()
+
+
 def write_mixture(model: NetworkMixture) -> dict[str, Any]:
     """Return what a document holds beside its header."""
     layout, networks = model.layout, []
@@ -321,7 +326,7 @@ def write_mixture(model: NetworkMixture) -> dict[str, Any]:
                 {
                     "variable": i,
                     "parents": ["class"] if i == j else ["class", j],
-                    "probs": probs.reshape(-1, layout.sizes[i]).tolist(),
+                    "probs": _list_lines(probs),
                     "rows": _write_rows(rows),
                 }
             )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,13 +15,14 @@ from .model import Network
 from .structure import Structure
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from robustq.arrays import Codes, Floats, Indices
 
 __all__ = ["Pairs", "TableCounts", "learn_structure"]
 
 LARGEST_TABLE = 1 << 24  # cells of two features together: beyond, no edge joins them
+MOST_CELLS = 1 << 22  # of pairs that are counted together
 
 
 @dataclass(frozen=True)
@@ -44,33 +46,84 @@ class Pairs:
 
     @classmethod
     def of(
-        cls, codes: Codes, labels: Indices, weights: Floats, sizes: Sequence[int], classes: int
+        cls, count: Callable[[Callable[..., Any]], Any], sizes: Sequence[int], classes: int
     ) -> Pairs:
-        """Measure rows; cells that are missing are not counted."""
-        from . import _network_kernels  # noqa: PLC0415 (numba is imported when it is needed)
+        """Measure rows; cells that are missing are not counted.
 
+        Parameters
+        ----------
+        count : callable
+            Returns what a function of codes, labels and weights counts in all rows.
+        sizes : sequence of int
+        classes : int
+        """
         features = len(sizes)
-        between, gain = np.zeros((features, features)), np.zeros((features, features))
-        codes = np.asfortranarray(codes, dtype=np.int32)
-        for i in range(features):
-            for j in range(i):
-                if sizes[i] * sizes[j] * classes > LARGEST_TABLE:
-                    between[i, j] = between[j, i] = gain[i, j] = gain[j, i] = -np.inf
-                    continue
-                counts = np.zeros((sizes[i], sizes[j], classes))
-                _network_kernels.count_pair(
-                    codes[:, i], codes[:, j], labels, weights, counts.reshape(-1), sizes[j], classes
-                )
+        between = np.where(np.eye(features, dtype=bool), 0.0, -np.inf)
+        gain = between.copy()
+        for group in _group_pairs(sizes, classes):
+            found = count(partial(PairTables.of, pairs=group, sizes=sizes, classes=classes))
+            for (i, j), counts in zip(group, found.tables, strict=True):
                 between[i, j] = between[j, i] = _information(counts)
                 rows = counts.sum()
                 numbers = (sizes[i] - 1) * (sizes[j] - 1) * classes
                 gain[i, j] = rows * between[i, j] - 0.5 * np.log(max(rows, 1.0)) * numbers
                 gain[j, i] = gain[i, j]
-        own = Counts.of(codes, labels, weights, sizes, classes)
+        own = count(partial(Counts.of, sizes=sizes, classes=classes))
         with_class = [
             _information(own.layout.feature(own.values, i)[:, :, None]) for i in range(features)
         ]
         return cls(between, np.array(with_class), gain)
+
+
+@dataclass(frozen=True)
+class PairTables:
+    """The weights of rows by two features and the class, for some pairs of features."""
+
+    tables: list[Floats]
+
+    @classmethod
+    def of(
+        cls,
+        codes: Codes,
+        labels: Indices,
+        weights: Floats,
+        pairs: Sequence[tuple[int, int]],
+        sizes: Sequence[int],
+        classes: int,
+    ) -> PairTables:
+        """Count rows of codes."""
+        from . import _network_kernels  # noqa: PLC0415 (numba is imported when it is needed)
+
+        codes, tables = np.asfortranarray(codes, dtype=np.int32), []
+        for i, j in pairs:
+            counts = np.zeros((sizes[i], sizes[j], classes))
+            _network_kernels.count_pair(
+                codes[:, i], codes[:, j], labels, weights, counts.reshape(-1), sizes[j], classes
+            )
+            tables.append(counts)
+        return cls(tables)
+
+    def __add__(self, other: PairTables) -> PairTables:
+        both = zip(self.tables, other.tables, strict=True)
+        return PairTables([one + another for one, another in both])
+
+
+def _group_pairs(sizes: Sequence[int], classes: int) -> Iterator[list[tuple[int, int]]]:
+    """Yield pairs of features, as many at a time as their tables have room."""
+    group: list[tuple[int, int]] = []
+    cells = 0
+    for i in range(len(sizes)):
+        for j in range(i):
+            more = sizes[i] * sizes[j] * classes
+            if more > LARGEST_TABLE:
+                continue
+            if group and cells + more > MOST_CELLS:
+                yield group
+                group, cells = [], 0
+            group.append((i, j))
+            cells += more
+    if group:
+        yield group
 
 
 def _information(counts: Floats) -> float:
@@ -190,6 +243,14 @@ class TableCounts:
         counted = np.bincount(at[there], weights[there], minlength=size).astype(np.float64)
         plain = Counts.of(codes, labels, weights, structure.sizes, structure.classes)
         return cls(structure, counted.reshape(-1, structure.classes), values, plain)
+
+    def __add__(self, other: TableCounts) -> TableCounts:
+        return TableCounts(
+            self.structure,
+            self.classes + other.classes,
+            self.values + other.values,
+            self.plain + other.plain,
+        )
 
     def __sub__(self, other: TableCounts) -> TableCounts:
         return TableCounts(

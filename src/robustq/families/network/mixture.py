@@ -388,6 +388,10 @@ class PairCounts:
         )
         return cls(layout, values, Counts.of(codes, labels, weights, sizes, classes), min_rows)
 
+    def __add__(self, other: PairCounts) -> PairCounts:
+        values = self.values + other.values
+        return PairCounts(self.layout, values, self.plain + other.plain, self.min_rows)
+
     def __sub__(self, other: PairCounts) -> PairCounts:
         values = np.maximum(self.values - other.values, 0.0)
         return PairCounts(self.layout, values, self.plain - other.plain, self.min_rows)

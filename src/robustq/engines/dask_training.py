@@ -1,0 +1,109 @@
+"""Training on Dask: each partition counts, and what they count is added up."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import pyarrow as pa
+
+from robustq.families.parted import fit_parts
+from robustq.learning.partitions import Reader
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from robustq.learning.partitions import Work
+
+__all__ = ["DaskPartitions", "fit"]
+
+T = TypeVar("T")
+BATCH_ROWS = 1 << 17
+
+
+@dataclass(frozen=True)
+class DaskPartitions:
+    """Parts that Dask's workers read.
+
+    Attributes
+    ----------
+    parts : sequence
+        Delayed pandas frames, or callables that yield tables on the worker that calls them.
+    """
+
+    parts: Sequence[Any]
+
+    def run(self, work: Work[T], merge: Callable[[T, T], T]) -> T:
+        """Do the work on the workers; neighbours are merged there, two by two."""
+        import dask  # noqa: PLC0415 (an extra)
+
+        shipped = _ship(work)
+        do, join = dask.delayed(_do, pure=False), dask.delayed(merge, pure=False)
+        found = [do(shipped, index, part) for index, part in enumerate(self.parts)]
+        while len(found) > 1:
+            pairs = [found[start : start + 2] for start in range(0, len(found), 2)]
+            found = [join(*pair) if len(pair) > 1 else pair[0] for pair in pairs]
+        whole: T = dask.compute(found[0])[0]
+        return whole
+
+
+def _ship(work: Any) -> Any:
+    """Return the work as something that goes to each worker once."""
+    import dask  # noqa: PLC0415 (an extra)
+
+    try:
+        from distributed import get_client  # noqa: PLC0415 (not everybody has it)
+
+        client = get_client()
+    except (ImportError, ValueError):
+        return dask.delayed(work, pure=False, traverse=False)
+    return client.scatter(work, broadcast=True, hash=False)
+
+
+def _do(work: Work[T], index: int, part: Any) -> T:
+    return work(index, part() if callable(part) else _cut(part))
+
+
+def _cut(frame: Any) -> Iterator[pa.Table]:
+    table = pa.Table.from_pandas(frame, preserve_index=False)
+    return (pa.table(batch) for batch in table.to_batches(BATCH_ROWS))
+
+
+def fit(
+    frame: Any,
+    target: str,
+    estimator: Any = None,
+    *,
+    sample_weight: str | None = None,
+    drop: Iterable[str] = (),
+) -> Any:
+    """Fit an estimator on a Dask frame, where its partitions are.
+
+    The model is the one that `estimator.fit` learns from all rows in one place, to the bit
+    (weights being whole numbers), however the frame is partitioned. Rows stay where they are;
+    counts travel.
+
+    Parameters
+    ----------
+    frame : dask.dataframe.DataFrame
+        Its partitions are read several times: persist it if they are costly to make.
+    target : str
+        The column to predict; rows without a label are left out.
+    estimator : NaiveBayesClassifier, BayesianNetworkClassifier or GenerativeForestClassifier
+        Naive Bayes by default. A forest needs `max_samples`.
+    sample_weight : str, optional
+        A column with the weights of the rows.
+    drop : iterable of str
+        Columns to leave out.
+
+    Returns
+    -------
+    estimator
+        Fitted.
+    """
+    if estimator is None:
+        from robustq.families.naive_bayes import NaiveBayesClassifier  # noqa: PLC0415
+
+        estimator = NaiveBayesClassifier()
+    parts = DaskPartitions(frame.to_delayed())
+    return fit_parts(estimator, parts, Reader(target, sample_weight, tuple(drop))).estimator

@@ -1,0 +1,101 @@
+"""Training on two worker processes of Dask gives the model of one machine."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from robustq import BayesianNetworkClassifier, NaiveBayesClassifier
+from robustq.exceptions import InputError, TableWarning
+from robustq.learning import folds
+from tests.engines.training_tables import assert_same, make_frame
+
+dd = pytest.importorskip("dask.dataframe", reason="needs dask: pip install 'robustq[dask]'")
+distributed = pytest.importorskip("distributed", reason="needs distributed")
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield client
+
+
+@pytest.fixture(scope="module")
+def fit():
+    from robustq.engines.dask_training import fit
+
+    return fit
+
+
+MAKE = {
+    "naive Bayes": NaiveBayesClassifier,
+    "tan": lambda: BayesianNetworkClassifier("tan", "cv"),
+    "aode": lambda: BayesianNetworkClassifier("aode"),
+}
+
+
+@pytest.mark.parametrize("name", MAKE)
+@pytest.mark.usefixtures("cluster")
+def test_workers_learn_the_model_of_one_machine(name, fit):
+    frame = make_frame(rows=folds.FEW + 2000)
+    whole = MAKE[name]().fit(frame.drop(columns="y"), frame["y"])
+    for partitions in (1, 5):
+        parted = fit(dd.from_pandas(frame, npartitions=partitions), "y", MAKE[name]())
+        assert_same(parted, whole)
+
+
+@pytest.mark.usefixtures("cluster")
+def test_few_rows_and_empty_partitions(fit):
+    frame = make_frame(rows=300)
+    parts = dd.from_pandas(frame, npartitions=4)
+    parts = parts[parts["size"] > 2].repartition(npartitions=4)
+    chosen = frame[frame["size"] > 2]
+    whole = NaiveBayesClassifier().fit(chosen.drop(columns="y"), chosen["y"])
+    assert_same(fit(parts, "y"), whole)
+
+
+def test_weights_without_a_cluster(fit):
+    frame = make_frame(rows=folds.FEW + 500)
+    weights = np.random.default_rng(0).integers(0, 3, len(frame))
+    whole = NaiveBayesClassifier(1.0).fit(frame.drop(columns="y"), frame["y"], weights)
+    parts = dd.from_pandas(frame.assign(w=weights), npartitions=3)
+    assert_same(fit(parts, "y", NaiveBayesClassifier(1.0), sample_weight="w"), whole)
+
+
+@pytest.mark.usefixtures("cluster")
+def test_what_is_wrong_is_said_as_on_one_machine(fit):
+    frame = dd.from_pandas(make_frame(rows=300), npartitions=2)
+    with pytest.raises(InputError, match="no column 'z'"):
+        fit(frame, "z")
+    with pytest.raises(InputError, match="Unknown label type: continuous"):
+        fit(frame, "amount")
+
+
+@pytest.mark.usefixtures("cluster")
+def test_an_id_is_remarked_on(fit):
+    frame = make_frame(rows=folds.FEW + 500).assign(customer_id=range(folds.FEW + 500))
+    with pytest.warns(TableWarning, match="customer_id.*looks like an id"):
+        fit(dd.from_pandas(frame, npartitions=3), "y", NaiveBayesClassifier(1.0))
+
+
+def test_partitions_of_different_types(fit):
+    """A gap makes floats of whole numbers in one partition; the whole table has floats."""
+    first, second = pd.DataFrame({"n": [1, 2, 3, 1] * 9}), pd.DataFrame({"n": [1, None, 2, 4] * 9})
+    frame = pd.concat([first, second], ignore_index=True).assign(y=["a", "b"] * 36)
+    parts = dd.from_delayed(
+        [_Delayed(first.assign(y=["a", "b"] * 18)), _Delayed(second.assign(y=["a", "b"] * 18))],
+        meta=frame.iloc[:0],
+        verify_meta=False,
+    )
+    whole = NaiveBayesClassifier(1.0).fit(frame[["n"]], frame["y"])
+    assert_same(fit(parts, "y", NaiveBayesClassifier(1.0)), whole)
+
+
+def _Delayed(frame):
+    import dask
+
+    return dask.delayed(frame)

@@ -1,0 +1,74 @@
+"""Training on a local Spark gives the model of one machine."""
+
+import os
+import shutil
+import sys
+
+import numpy as np
+import pytest
+
+from robustq import BayesianNetworkClassifier, NaiveBayesClassifier
+from robustq.exceptions import InputError
+from robustq.learning import folds
+from tests.engines.training_tables import assert_same, make_frame
+
+sql = pytest.importorskip("pyspark.sql", reason="needs pyspark: pip install 'robustq[spark]'")
+if shutil.which("java") is None:
+    pytest.skip("needs a Java runtime", allow_module_level=True)
+
+# PySpark speaks of pandas, which is not asked for anything here.
+pytestmark = pytest.mark.filterwarnings("ignore:PySpark does not yet:FutureWarning")
+
+
+@pytest.fixture(scope="module")
+def spark():
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    session = (
+        sql.SparkSession.builder.master("local[2]")
+        .config("spark.ui.enabled", "false")
+        .config("spark.driver.host", "127.0.0.1")
+        .config("spark.sql.execution.arrow.pyspark.enabled", "true")
+        .getOrCreate()
+    )
+    yield session
+    session.stop()
+
+
+@pytest.fixture(scope="module")
+def fit():
+    from robustq.engines.spark_training import fit
+
+    return fit
+
+
+def part(spark, frame, partitions):
+    """Return a Spark frame whose partitions are pieces of a frame, in order."""
+    frame = frame.astype(object).where(frame.notna(), None)
+    cuts = np.linspace(0, len(frame), partitions + 1).astype(int)
+    rows = [
+        [tuple(row) for row in frame.iloc[a:b].itertuples(index=False)]
+        for a, b in zip(cuts, cuts[1:], strict=False)
+    ]
+    rdd = spark.sparkContext.parallelize(rows, partitions).flatMap(lambda piece: piece)
+    kinds = "colour string, size long, amount double, count long, flag boolean, y string"
+    return spark.createDataFrame(rdd, kinds)
+
+
+@pytest.mark.parametrize("make", [NaiveBayesClassifier, lambda: BayesianNetworkClassifier("tan")])
+def test_workers_learn_the_model_of_one_machine(make, spark, fit):
+    frame = make_frame(rows=folds.FEW + 1000)
+    whole = make().fit(frame.drop(columns="y"), frame["y"])
+    for partitions in (1, 3):
+        assert_same(fit(part(spark, frame, partitions), "y", make()), whole)
+
+
+def test_empty_partitions_and_few_rows(spark, fit):
+    frame = make_frame(rows=7)
+    whole = NaiveBayesClassifier(1.0).fit(frame.drop(columns="y"), frame["y"])
+    assert_same(fit(part(spark, frame, 12), "y", NaiveBayesClassifier(1.0)), whole)
+
+
+def test_what_is_wrong_is_said_as_on_one_machine(spark, fit):
+    frame = part(spark, make_frame(rows=300), 2)
+    with pytest.raises(InputError, match="no column 'z'"):
+        fit(frame, "z")
