@@ -23,7 +23,7 @@ import robustq
 PERTURBATION = "tv"
 
 
-class Robust(PythonModel):  # type: ignore[misc]
+class Robust(PythonModel):
     """A model file of robustq, asked about frames."""
 
     def load_context(self, context: Any) -> None:
@@ -31,7 +31,10 @@ class Robust(PythonModel):  # type: ignore[misc]
         self.model = robustq.load(context.artifacts["model"])
 
     def predict(
-        self, context: Any, model_input: pd.DataFrame, params: dict[str, Any] | None = None
+        self,
+        context: Any,
+        model_input: pd.DataFrame,
+        params: dict[str, Any] | None = None,  # noqa: ARG002 (MLflow gives it)
     ) -> pd.DataFrame:
         """Return prediction, probability, robustness and tipping class, a row for each row."""
         ball = (params or {}).get("perturbation", PERTURBATION)
