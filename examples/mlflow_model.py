@@ -32,9 +32,9 @@ class Robust(PythonModel):
 
     def predict(
         self,
-        context: Any,
+        context: Any,  # noqa: ARG002 (MLflow gives it)
         model_input: pd.DataFrame,
-        params: dict[str, Any] | None = None,  # noqa: ARG002 (MLflow gives it)
+        params: dict[str, Any] | None = None,
     ) -> pd.DataFrame:
         """Return prediction, probability, robustness and tipping class, a row for each row."""
         ball = (params or {}).get("perturbation", PERTURBATION)

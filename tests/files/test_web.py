@@ -10,6 +10,7 @@ import pytest
 
 import robustq
 from robustq.exceptions import FileError
+from robustq.files import find_place
 from robustq.files import web as module
 from robustq.io import sources
 from tests.cli.commands import call
@@ -111,11 +112,11 @@ def test_nothing_is_written_where_an_input_breaks(tmp_path):
 
 def test_a_file_that_changes_meanwhile_is_refused():
     with serving({"a.csv": CSV}) as (web, address):
-        batches = robustq.io.open_sources([f"{address}/a.csv"], batch_rows=1000)[0].read()
-        next(batches)
+        file = find_place(f"{address}/a.csv").open()
+        assert file.read(10) == CSV[:10]
         web.version = '"2"'
         with pytest.raises(FileError, match="changed while it was read"):
-            list(batches)
+            file.read()
 
 
 @pytest.mark.parametrize(
