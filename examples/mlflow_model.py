@@ -8,22 +8,22 @@ Run it: python examples/mlflow_model.py
 
 from __future__ import annotations
 
+import os
 import tempfile
 from pathlib import Path
 from typing import Any
 
 import mlflow
 import pandas as pd
-from mlflow.models import ModelSignature, set_model
+from mlflow.models import infer_signature, set_model
 from mlflow.pyfunc import PythonModel
-from mlflow.types import ColSpec, DataType, Schema
 
 import robustq
 
 PERTURBATION = "tv"
 
 
-class Robust(PythonModel):  # type: ignore[misc]
+class Robust(PythonModel):
     """A model file of robustq, asked about frames."""
 
     def load_context(self, context: Any) -> None:
@@ -31,7 +31,10 @@ class Robust(PythonModel):  # type: ignore[misc]
         self.model = robustq.load(context.artifacts["model"])
 
     def predict(
-        self, context: Any, model_input: Any, params: dict[str, Any] | None = None
+        self,
+        context: Any,  # noqa: ARG002 (MLflow gives it)
+        model_input: pd.DataFrame,
+        params: dict[str, Any] | None = None,
     ) -> pd.DataFrame:
         """Return prediction, probability, robustness and tipping class, a row for each row."""
         ball = (params or {}).get("perturbation", PERTURBATION)
@@ -46,27 +49,20 @@ class Robust(PythonModel):  # type: ignore[misc]
 set_model(Robust())
 
 
-def log(model: Any, folder: Path) -> str:
+def log(model: Any, X: pd.DataFrame, folder: Path) -> str:
     """Log a fitted model of robustq with the active run, and return where MLflow finds it.
 
     Parameters
     ----------
     model : estimator
-        With names of columns.
+    X : DataFrame
+        Rows as it will be asked about: MLflow takes their types for those of all rows.
     folder : Path
         For the model file, until it is logged.
     """
     path = folder / "model.robustq"
     model.save(path)
-    columns = model.encoding_.columns
-    inputs = [
-        ColSpec(
-            DataType.string if _is_text(column) else DataType.double, column.name, required=False
-        )
-        for column in columns
-    ]
-    params = [mlflow.types.ParamSpec("perturbation", DataType.string, PERTURBATION)]
-    signature = ModelSignature(Schema(inputs), params=mlflow.types.ParamSchema(params))
+    signature = infer_signature(X, params={"perturbation": PERTURBATION})
     logged = mlflow.pyfunc.log_model(
         name="robust",
         python_model=str(Path(__file__).resolve()),
@@ -77,10 +73,6 @@ def log(model: Any, folder: Path) -> str:
     return str(logged.model_uri)
 
 
-def _is_text(column: Any) -> bool:
-    return any(isinstance(value, str) for value in getattr(column, "categories", ()))
-
-
 def main() -> None:
     """Learn, log, load as a server would, and ask."""
     X = pd.DataFrame(
@@ -89,12 +81,11 @@ def main() -> None:
     y = ["play", "stay", "play", "play", "stay", "stay"]
     model = robustq.NaiveBayesClassifier(smoothing=1.0, n_bins=2).fit(X, y)
     with tempfile.TemporaryDirectory() as folder:
-        mlflow.set_tracking_uri(f"sqlite:///{folder}/mlflow.db")
-        mlflow.set_experiment(
-            experiment_id=mlflow.create_experiment("robustq", Path(folder, "runs").as_uri())
-        )
+        # Here a folder, which MLflow wants to be asked for; where you work, your server.
+        os.environ["MLFLOW_ALLOW_FILE_STORE"] = "true"
+        mlflow.set_tracking_uri(Path(folder, "runs").as_uri())
         with mlflow.start_run():
-            uri = log(model, Path(folder))
+            uri = log(model, X, Path(folder))
         served = mlflow.pyfunc.load_model(uri)
         print(served.predict(X).to_string())
 

@@ -3,7 +3,7 @@
 import re
 import socket
 import threading
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import unquote, urlsplit
 
@@ -102,6 +102,23 @@ class Proxy:
         self.down, self.up, self.cuts, self.made = down, up, times, 0
 
 
+def _carry(proxy, source, target, way):
+    passed = 0
+    with suppress(OSError):
+        while content := source.recv(1 << 16):
+            passed += len(content)
+            limit = getattr(proxy, way)
+            if limit is not None and passed > limit and proxy.cuts > 0:
+                proxy.cuts -= 1
+                proxy.made += 1
+                break
+            target.sendall(content)
+    for end in (source, target):
+        with suppress(OSError):
+            end.shutdown(socket.SHUT_RDWR)
+        end.close()
+
+
 @contextmanager
 def proxying(port):
     """Give a proxy of a server of this machine, and its address."""
@@ -116,27 +133,9 @@ def proxying(port):
                 return
             server = socket.create_connection(("127.0.0.1", port))
             for source, target, way in ((client, server, "up"), (server, client, "down")):
-                threading.Thread(target=carry, args=(source, target, way), daemon=True).start()
-
-    def carry(source, target, way):
-        passed = 0
-        try:
-            while content := source.recv(1 << 16):
-                passed += len(content)
-                limit = getattr(proxy, way)
-                if limit is not None and passed > limit and proxy.cuts > 0:
-                    proxy.cuts -= 1
-                    proxy.made += 1
-                    break
-                target.sendall(content)
-        except OSError:
-            pass
-        for end in (source, target):
-            try:
-                end.shutdown(socket.SHUT_RDWR)
-            except OSError:
-                pass
-            end.close()
+                threading.Thread(
+                    target=_carry, args=(proxy, source, target, way), daemon=True
+                ).start()
 
     thread = threading.Thread(target=accept)
     thread.start()
