@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import sys
 import time
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -33,6 +33,7 @@ from .options import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from robustq.engines.crews import Crew
     from robustq.io import Source
     from robustq.scoring import Scorer
 
@@ -74,6 +75,13 @@ def score(
         float | None,
         typer.Option(help="Add the classes that no other beats for certain at this size."),
     ] = None,
+    engine: Annotated[
+        str | None, typer.Option(help="Score on workers: dask or spark.", metavar="NAME")
+    ] = None,
+    address: Annotated[
+        str | None,
+        typer.Option(help="Of a cluster, as in tcp://host:8786, spark://host:7077 or local[2]."),
+    ] = None,
     delimiter: Delimiter = None,
     encoding: EncodingName = None,
     no_header: NoHeader = False,
@@ -84,6 +92,7 @@ def score(
 
     Reads and writes piece by piece: any number of rows fits into memory. The output appears under
     its name when it is complete. Its first column, row, counts the rows of the data from 1.
+    With --engine, workers of Dask or Spark score the pieces; the output is the same.
 
     Example: [bold]robustq score model.robustq new.csv -o scored.csv --keep id[/bold]
     """
@@ -101,33 +110,62 @@ def score(
     from robustq.scoring import ALL, open_model, open_scorer  # noqa: PLC0415
 
     check_ending(output)
+    _check_engine(engine, address)
     reading = make_csv_options(delimiter, encoding, no_header, decimal, sheet)
     sources = open_sources(data, reading, batch_rows)
     check_output(output, [model, *(source.path for source in sources)])
     with showing_progress(f"reading {name_file(model)}"):
         open_model(model)
     kept = _list_kept(sources, split_list(keep), keep_all=keep_all)
-    scorer = open_scorer(
-        model,
-        split_list(perturbation) or DEFAULT_PERTURBATIONS,
-        kept,
-        delta=delta,
-        explain=explain,
-        min_robustness=min_robustness,
-        kept_types=unify_types(sources, () if kept == ALL else kept),
-    )
-    start, rows = time.perf_counter(), 0
-    batches = _score_all(sources, scorer)
-    # Results that scroll through the terminal are progress enough.
-    with _watch(sources, shown=output != "-" or not sys.stdout.isatty()) as watch:
+    settings: dict[str, Any] = {
+        "perturbations": split_list(perturbation) or DEFAULT_PERTURBATIONS,
+        "keep": kept,
+        "delta": delta,
+        "explain": explain,
+        "min_robustness": min_robustness,
+        "kept_types": unify_types(sources, () if kept == ALL else kept),
+    }
+    scorer = open_scorer(model, **settings)
+    with ExitStack() as stack:
+        workers = None
+        if engine is not None:
+            with showing_progress(f"starting {engine}"):
+                workers = stack.enter_context(_open_workers(engine, address, model, settings))
+        start, rows = time.perf_counter(), 0
+        batches = _score_all(sources, scorer, workers)
+        # Results that scroll through the terminal are progress enough.
+        shown = output != "-" or not sys.stdout.isatty()
+        watch = stack.enter_context(_watch(sources, shown=shown))
         first = next(batches)
         with open_writer(output, first.schema) as writer:
             for scored in itertools.chain([first], batches):
                 writer.write_table(scored)
                 rows += scored.num_rows
                 watch(rows)
+        seconds = time.perf_counter() - start
     if output != "-":
-        _report(make_console(stderr=True), scorer, rows, time.perf_counter() - start, output)
+        _report(make_console(stderr=True), scorer, rows, seconds, output)
+
+
+def _check_engine(engine: str | None, address: str | None) -> None:
+    from robustq.exceptions import InputError  # noqa: PLC0415
+
+    if engine is None and address is not None:
+        msg = f"--address {address}: of what? Add --engine dask or --engine spark"
+        raise InputError(msg)
+
+
+@contextmanager
+def _open_workers(
+    engine: str, address: str | None, model: str, settings: dict[str, Any]
+) -> Iterator[Crew]:
+    from robustq.engines.crews import Order, open_crew  # noqa: PLC0415 (slow to import)
+    from robustq.scoring import pack  # noqa: PLC0415
+
+    digest, content = pack(model)
+    order = Order(model, digest, {**settings, "threads": 1})
+    with open_crew(engine, address, order, content) as crew:
+        yield crew
 
 
 def _list_kept(
@@ -158,18 +196,39 @@ def _read(sources: list[Source], scorer: Scorer) -> Iterator[tuple[str, Any]]:
         source.share = 1.0
 
 
-def _score_all(sources: list[Source], scorer: Scorer) -> Iterator[Any]:
+def _score_all(sources: list[Source], scorer: Scorer, workers: Crew | None) -> Iterator[Any]:
     """Yield what becomes of each batch; the first has no rows perhaps, but columns."""
     from robustq.io import read_ahead  # noqa: PLC0415 (slow to import)
     from robustq.scoring import number_rows  # noqa: PLC0415
 
-    first, rows = True, 0
-    for name, batch in read_ahead(_read(sources, scorer)):
+    rows = 0
+    batches = _leave_out_empty(read_ahead(_read(sources, scorer)))
+    scored = _score_here(batches, scorer) if workers is None else _send(batches, scorer, workers)
+    for table in scored:
+        yield number_rows(table, rows)
+        rows += table.num_rows
+
+
+def _leave_out_empty(batches: Iterator[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
+    first = True
+    for name, batch in batches:
         if first or batch.num_rows:
-            with naming_file(name):
-                yield number_rows(scorer.score(batch), rows)
-            rows += batch.num_rows
+            yield name, batch
         first = False
+
+
+def _score_here(batches: Iterator[tuple[str, Any]], scorer: Scorer) -> Iterator[Any]:
+    for name, batch in batches:
+        with naming_file(name):
+            yield scorer.score(batch)
+
+
+def _send(batches: Iterator[tuple[str, Any]], scorer: Scorer, workers: Crew) -> Iterator[Any]:
+    from robustq.engines.crews import score_in_order  # noqa: PLC0415 (slow to import)
+
+    for table, tally in score_in_order(workers, batches, naming_file):
+        scorer.tally.add(tally)
+        yield table
 
 
 @contextmanager
