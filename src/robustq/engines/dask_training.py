@@ -46,6 +46,18 @@ class DaskPartitions:
         whole: T = dask.compute(found[0])[0]
         return whole
 
+    def spread(self, work: Callable[[Any], T], items: Sequence[Any]) -> list[T]:
+        """Do the work on the workers."""
+        import dask  # noqa: PLC0415 (an extra)
+
+        shipped = _ship(work)
+        do = dask.delayed(_apply, pure=False)
+        return list(dask.compute(*(do(shipped, _ship(item)) for item in items)))
+
+
+def _apply(work: Callable[[Any], T], item: Any) -> T:
+    return work(item)
+
 
 def _ship(work: Any) -> Any:
     """Return the work as something that goes to each worker once."""

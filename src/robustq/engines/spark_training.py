@@ -36,6 +36,10 @@ class SparkPartitions:
             done = self.frame.mapInArrow(partial(_do, work), "part int, found binary").collect()
         return _merge([(row["part"], bytes(row["found"])) for row in done], merge)
 
+    def spread(self, work: Callable[[Any], T], items: Sequence[Any]) -> list[T]:
+        """Do the work on the workers."""
+        return _spread(self.frame.sparkSession, work, items)
+
 
 @dataclass(frozen=True)
 class SparkFilePartitions:
@@ -58,6 +62,18 @@ class SparkFilePartitions:
         with _explaining():
             done = rdd.map(partial(_do_file, work)).collect()
         return _merge(done, merge)
+
+    def spread(self, work: Callable[[Any], T], items: Sequence[Any]) -> list[T]:
+        """Do the work on the workers."""
+        return _spread(self.session, work, items)
+
+
+def _spread(session: Any, work: Callable[[Any], T], items: Sequence[Any]) -> list[T]:
+    with _explaining():
+        done: list[T] = (
+            session.sparkContext.parallelize(list(items), len(items)).map(work).collect()
+        )
+    return done
 
 
 @contextmanager

@@ -29,6 +29,7 @@ from robustq.exceptions import (
     UnsupportedError,
     warn_caller,
 )
+from robustq.learning import folds
 from robustq.tables import MISSING, UNKNOWN, Encoding, Rows, Table, find_distinct, remark_on_classes
 from robustq.tables.frames import index_of
 from robustq.tables.single_rows import refuse_single_row
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
+    from robustq.learning.surveys import Survey
     from robustq.arrays import Bools, Floats, Indices
     from robustq.core.neighbourhoods import Bound, Neighbourhood, PerturbationLike
     from robustq.explaining.counterfactuals import Counterfactuals
@@ -737,6 +739,10 @@ class GenerativeClassifier(Scoring, ClassifierMixin, BaseEstimator, ABC):
 
     # Whether it can learn from parts of a table: see `families.parted`.
     _learns_from_parts = False
+
+    def _learns_together(self, survey: Survey) -> bool:
+        """Tell whether parts of a table are brought together: there are few rows, or must be."""
+        return survey.total <= folds.FEW
 
     def _fit_named(self, X: Any, y: Any, sample_weight: Any, target: str) -> None:  # noqa: ARG002
         """Fit, where the target has a name; most models do not ask for it."""

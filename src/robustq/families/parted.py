@@ -11,7 +11,6 @@ import numpy as np
 import pyarrow as pa
 
 from robustq.exceptions import UnsupportedError
-from robustq.learning import folds
 from robustq.learning.parted_rows import PartedRows
 from robustq.learning.partitions import add
 from robustq.learning.surveys import make_survey, understand_parts, with_types
@@ -65,7 +64,10 @@ def fit_parts(
         Raises if the different labels of so many rows of the target are no classes.
     """
     if not getattr(estimator, "_learns_from_parts", False):
-        msg = f"{type(estimator).__name__} does not learn from parts of a table"
+        name, remedy = type(estimator).__name__, ""
+        if "max_samples" in estimator.get_params():
+            remedy = ": say on how many rows a tree grows, as in max_samples=100_000"
+        msg = f"{name} as it is does not learn from parts of a table{remedy}"
         raise UnsupportedError(msg)
     estimator._check_parameters()  # noqa: SLF001 (one house)
     given = {name: tuple(getattr(estimator, name) or ()) for name in ("categorical", "numeric")}
@@ -77,7 +79,7 @@ def fit_parts(
     if check is not None:
         check(survey.classes(), survey.total, reader.target)
     _refuse_quantities(survey)
-    if survey.total <= folds.FEW:
+    if estimator._learns_together(survey):  # noqa: SLF001
         return _fit_together(estimator, parts, with_types(plain, survey), survey)
     classes = survey.classes()
     if weights is not None:

@@ -64,6 +64,10 @@ class PartedRows:
         task = partial(_map, work, self.reader, places, self.encoding, self.classes)
         return self.parts.run(task, add)
 
+    def spread(self, work: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
+        """Return what some work makes of each item, done where the rows are."""
+        return self.parts.spread(work, items)
+
     def count(self, count: Callable[[Codes, Indices, Floats], Any]) -> Any:
         """Return the counts of all rows."""
         return self.map(partial(_count, count))

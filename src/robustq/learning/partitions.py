@@ -46,6 +46,9 @@ class Partitions(Protocol):
         Both go to other processes: they can be pickled.
         """
 
+    def spread(self, work: Callable[[Any], T], items: Sequence[Any]) -> list[T]:
+        """Return what some work makes of each item, in order."""
+
 
 @dataclass(frozen=True)
 class LocalPartitions:
@@ -65,6 +68,10 @@ class LocalPartitions:
         for index, part in enumerate(self.parts[1:], 1):
             found = merge(found, work(index, part()))
         return found
+
+    def spread(self, work: Callable[[Any], T], items: Sequence[Any]) -> list[T]:
+        """Do the work, an item at a time."""
+        return [work(item) for item in items]
 
 
 def add(one: Any, other: Any) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import partial
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -30,6 +31,7 @@ from .growing import Options, grow_forest
 from .model import Forest
 from .planting import Features, Sample, Shrinkage
 from .sampling import draw
+from .subsamples import OneTable, grow_subsampled
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,7 +39,11 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from robustq.arrays import Floats, Indices
+    from robustq.learning.parted_rows import PartedRows
+    from robustq.learning.surveys import Survey
     from robustq.tables import Rows
+
+    from .subsamples import RowSource
 
 __all__ = ["KIND", "RECIPE", "GenerativeForestClassifier", "GenerativeTreeClassifier"]
 
@@ -109,6 +115,10 @@ class GenerativeForestClassifier(GenerativeClassifier):
         A node with a class of at least this share is not split.
     bootstrap : bool, default True
         Whether each tree learns from a bootstrap sample, drawn class by class.
+    max_samples : int or float, optional
+        How many rows a tree grows on, at most, or which share of them; all by default. They are
+        drawn without putting back, by a hash of the seed and the number of a row, so that a table
+        in parts gives the same forest. Shrunk leaves still learn from all rows.
     leaves : {"shrunk", "additive", "likelihood"}, optional
         How leaves are estimated; by default "shrunk", or "additive" if there is a `smoothing`.
         "shrunk" leaves learn from all rows, also those that their tree did not grow on; classes
@@ -183,6 +193,7 @@ class GenerativeForestClassifier(GenerativeClassifier):
         max_features: float | str | None = 1 / 3,
         purity: float = 0.99,
         bootstrap: bool = True,
+        max_samples: float | None = None,
         leaves: Literal["shrunk", "additive", "likelihood"] | None = None,
         smoothing: float | None = None,
         min_sd: float = 0.1,
@@ -201,6 +212,7 @@ class GenerativeForestClassifier(GenerativeClassifier):
         self.max_features = max_features
         self.purity = purity
         self.bootstrap = bootstrap
+        self.max_samples = max_samples
         self.leaves = leaves
         self.smoothing = smoothing
         self.min_sd = min_sd
@@ -232,21 +244,76 @@ class GenerativeForestClassifier(GenerativeClassifier):
         bins = _count_bins(weights) if self._ways.shrunk else None
         encoding = self._learn_encoding(table, weights, bins, classes, labels, tails=True)
         rows = encode(encoding, table, self._threads())
-        sample = Sample.of(rows, labels, weights, len(classes))
-        seeds = np.random.SeedSequence(_seed_of(self.random_state)).spawn(int(self.n_estimators))
-        model, shrinkage = grow_forest(
-            sample,
-            self._features(encoding),
-            self._options(table.width, sample),
-            seeds,
-            self._threads(),
-        )
+        most = self._limit_samples(int(np.count_nonzero(weights)))
+        if most is not None:
+            source = OneTable(rows, labels, weights, self._threads())
+            model, shrinkage = self._grow_subsampled(source, encoding, len(classes), most)
+        else:
+            sample = Sample.of(rows, labels, weights, len(classes))
+            model, shrinkage = grow_forest(
+                sample,
+                self._features(encoding),
+                self._options(table.width, sample),
+                self._spawn(int(self.n_estimators)),
+                self._threads(),
+            )
+        self._note_training(table.rows)
+        self._keep(model, shrinkage, encoding, classes)
+        return self
+
+    @property
+    def _learns_from_parts(self) -> bool:
+        return self.max_samples is not None
+
+    def _binning(self, survey: Survey) -> dict[str, Any]:
+        if not self._ways.shrunk:
+            return {"bins": None, "tails": True}
+        weight = sum(weight for _, weight in survey.labels.values())
+        rows = weight if survey.whole else sum(survey.counted.values())
+        return {"bins": _limit_bins(rows), "tails": True}
+
+    def _learns_together(self, survey: Survey) -> bool:
+        # A bootstrap sample of all rows is drawn in one place.
+        counted = sum(survey.counted.values())
+        return super()._learns_together(survey) or self._limit_samples(counted) is None
+
+    def _fit_parted(self, rows: PartedRows) -> None:
+        most = self._limit_samples(sum(rows.survey.counted.values()))
+        assert most is not None  # noqa: S101 (else it learns together)
+        found = self._grow_subsampled(rows, rows.encoding, len(rows.classes), most)
+        self._keep(*found, rows.encoding, rows.classes)
+
+    def _grow_subsampled(
+        self, source: RowSource, encoding: Encoding, classes: int, most: int
+    ) -> tuple[Forest, Shrinkage | None]:
+        options = partial(self._options, len(encoding.columns))
+        seeds = self._spawn(int(self.n_estimators) + 1)
+        return grow_subsampled(source, self._features(encoding), options, seeds, most, classes)
+
+    def _spawn(self, count: int) -> list[np.random.SeedSequence]:
+        return np.random.SeedSequence(_seed_of(self.random_state)).spawn(count)
+
+    def _limit_samples(self, rows: int) -> int | None:
+        """Return how many of the rows that count a tree grows on; None for all of them."""
+        if self.max_samples is None:
+            return None
+        if isinstance(self.max_samples, Integral):
+            most = int(self.max_samples)
+        else:
+            most = max(1, round(float(self.max_samples) * rows))
+        return most if most < rows else None
+
+    def _keep(
+        self,
+        model: Forest,
+        shrinkage: Shrinkage | None,
+        encoding: Encoding,
+        classes: np.ndarray[Any, Any],
+    ) -> None:
         if shrinkage is not None:
             self.shrinkage_ = shrinkage
-        self._note_training(table.rows)
         self._set_model(model, encoding, classes)
         self._warn_if_rigid()
-        return self
 
     @classmethod
     def from_sklearn(
@@ -406,6 +473,14 @@ class GenerativeForestClassifier(GenerativeClassifier):
             '"missing" or "error"',
         )
         self._require("bootstrap", isinstance(self.bootstrap, (bool, np.bool_)), "True or False")
+        self._require(
+            "max_samples",
+            self.max_samples is None or _is_share_of_rows(self.max_samples),
+            "a count of at least 1, a share in (0, 1] or None",
+        )
+        if self.max_samples is not None and not self.bootstrap:
+            msg = "max_samples says how many rows are drawn, and with bootstrap=False none are"
+            raise InputError(msg)
 
     def _check_leaves(self) -> None:
         self._require(
@@ -497,7 +572,10 @@ smoothing, min_sd, class_weight, handle_unknown, categorical, numeric, n_jobs, r
 def _count_bins(weights: Floats) -> int:
     """Return how many bins a number has; whole weights are repeated rows."""
     whole = bool(np.all(weights == np.floor(weights)))
-    rows = weights.sum() if whole else np.count_nonzero(weights)
+    return _limit_bins(weights.sum() if whole else np.count_nonzero(weights))
+
+
+def _limit_bins(rows: float) -> int:
     return int(min(max(FEWEST_BINS, rows // ROWS_OF_A_BIN), MOST_BINS))
 
 
@@ -508,6 +586,10 @@ def _seed_of(random_state: Any) -> int:
 def _is_share_of_features(value: Any) -> bool:
     if value is None or is_one_of(value, "sqrt", "log2"):
         return True
+    return is_count(value, 1) if isinstance(value, Integral) else is_between(value, 0.0, 1.0)
+
+
+def _is_share_of_rows(value: Any) -> bool:
     return is_count(value, 1) if isinstance(value, Integral) else is_between(value, 0.0, 1.0)
 
 

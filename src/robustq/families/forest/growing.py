@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from robustq.arrays import Codes, Floats
     from robustq.tables import Rows
 
-__all__ = ["Options", "grow_forest"]
+__all__ = ["Options", "grow_forest", "grow_tree", "place_rows", "rank"]
 
 MOST_KEPT = 1 << 25  # rows of trees that are kept until they told how much leaves are shrunk
 
@@ -67,7 +67,7 @@ def grow_forest(
 
     It is the same for any number of threads.
     """
-    ranks, features = _rank(sample.rows, features), features.with_base(sample)
+    ranks, features = rank(sample.rows, features), features.with_base(sample)
     require_memory(
         8 * sample.classes * int(ranks.sizes.max(initial=1)),
         f"counting {sample.classes:,} classes",
@@ -107,14 +107,14 @@ def _grow_one(
     """Return one of so many trees, and which rows it did not grow on."""
     rng = np.random.default_rng(seed)
     own = sample.resample(rng) if options.bootstrap else sample
-    structure, heavier = _grow(own, ranks, features, options, int(rng.integers(2**62)))
+    structure, heavier = grow_tree(own, ranks, features, options, int(rng.integers(2**62)))
     out_of_bag = own.weights == 0.0
     if features.shrinkage is not None and options.bootstrap:
         structure, own = _settle(structure, heavier, sample, features), sample
     return Grown(structure, count(structure, own, features, trees), out_of_bag)
 
 
-def _rank(rows: Rows, features: Features) -> Ranks:
+def rank(rows: Rows, features: Features) -> Ranks:
     """Replace numbers by their ranks."""
     columns = rows.codes.T.copy()
     sizes = np.array(features.sizes, dtype=np.int32)
@@ -129,7 +129,7 @@ def _rank(rows: Rows, features: Features) -> Ranks:
     return Ranks(columns, sizes, values)
 
 
-def _grow(
+def grow_tree(
     sample: Sample, ranks: Ranks, features: Features, options: Options, seed: int
 ) -> tuple[Structure, Codes]:
     """Return a tree, and to which side of each node a missing value goes."""
@@ -180,20 +180,28 @@ def _grow(
 
 def _settle(structure: Structure, heavier: Codes, sample: Sample, features: Features) -> Structure:
     """Return a tree with all rows of a sample, not only those that it grew on."""
+    return place_rows(structure, heavier, sample.rows, features)[0]
+
+
+def place_rows(
+    structure: Structure, heavier: Codes, rows: Rows, features: Features
+) -> tuple[Structure, Codes]:
+    """Return a tree with all of some rows, some being in place already, and where each ends."""
     from . import _route_kernels  # noqa: PLC0415 (numba is imported when it is needed)
 
-    nodes, rows = structure.nodes, sample.rows
+    nodes = structure.nodes
     kinds = split_kinds(features.sizes, features.numeric)
     leaf_starts = np.zeros(len(structure.leaf_starts), dtype=np.int64)
     order = np.empty(len(rows), dtype=np.int32)
+    ends = np.full(len(rows), -1, dtype=np.int32)
     _route_kernels.settle(
         *(nodes, nodes.view(np.uint64), nodes.view(np.float64), structure.lists),
         *(kinds, number_slots(kinds), heavier),
         *(np.ascontiguousarray(rows.codes), np.ascontiguousarray(rows.numbers)),
         *(structure.order, structure.leaf_starts),
-        *(np.full(len(rows), -1, dtype=np.int32), leaf_starts, order),
+        *(ends, leaf_starts, order),
     )
-    return Structure(nodes, structure.lists, order, leaf_starts)
+    return Structure(nodes, structure.lists, order, leaf_starts), ends
 
 
 def _set_thresholds(nodes: Codes, features: Features, values: list[Floats]) -> None:

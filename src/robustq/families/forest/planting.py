@@ -49,6 +49,7 @@ __all__ = [
     "measure_cells",
     "measure_heights",
     "plant",
+    "without_class",
 ]
 
 MOST_ENTRIES = 2**31 - 1  # positions are 32 bits
@@ -295,6 +296,16 @@ def count(structure: Structure, sample: Sample, features: Features, trees: int =
     measure_heights(tree.normals)
     _leaf_kernels.share(nodes, tree.class_probs.sum(axis=1), tree.rows, tree.weights)
     return Counted(tree, cells.masses, sample.unit)
+
+
+def without_class(counted: Counted, unit: float) -> Counted:
+    """Return counts without those of the last class, as if its rows had known no label."""
+    from . import _leaf_kernels  # noqa: PLC0415 (numba is imported when it is needed)
+
+    probs = np.ascontiguousarray(counted.tree.class_probs[:, :-1])
+    tree = replace(counted.tree, class_probs=probs)
+    _leaf_kernels.share(tree.nodes, probs.sum(axis=1), tree.rows, tree.weights)
+    return Counted(tree, counted.masses, unit)
 
 
 def estimate(counted: Counted, features: Features) -> Tree:
