@@ -176,7 +176,12 @@ def test_explain_of_a_posterior_fits_a_terminal_and_a_page(folder):
     done = explain(folder, "logistic", "--where", "id=4", "-o", "page.html")
     assert done.returncode == 0, done.output
     assert max(map(len, done.stdout.splitlines())) <= 80
-    for words in ("Row 5: class = ", "catches up at", "nearest that disagrees", "not what features"):
+    for words in (
+        "Row 5: class = ",
+        "catches up at",
+        "nearest that disagrees",
+        "not what features",
+    ):
         assert words in " ".join(done.stdout.split())
     page = (folder / "page.html").read_text(encoding="utf-8")
     assert "catches up at" in page

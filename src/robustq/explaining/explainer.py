@@ -116,7 +116,7 @@ class Findings:
         """The predicted classes."""
         return self.base.prediction
 
-    @property
+    @cached_property
     def names(self) -> tuple[str, ...]:
         """What the features are called."""
         return self.words.encoding.names

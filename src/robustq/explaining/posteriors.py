@@ -13,7 +13,6 @@ from robustq.core import atoms
 from robustq.core.evidence import NONE, About
 from robustq.core.witness import Move
 from robustq.exceptions import UnsupportedError
-
 from robustq.tables.display import as_html, as_text, show_value
 
 from .explanation import Explanation

@@ -77,7 +77,9 @@ def _as_whole(numbers: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 def _has_minus(numbers: np.ndarray[Any, Any]) -> bool:
     """Tell whether a zero has a sign."""
-    return bool(np.any((numbers == 0) & np.signbit(numbers))) if numbers.dtype.kind == "f" else False
+    return (
+        bool(np.any((numbers == 0) & np.signbit(numbers))) if numbers.dtype.kind == "f" else False
+    )
 
 
 def _shorten(numbers: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
