@@ -14,7 +14,7 @@ from robustq.exceptions import PositionError
 from robustq.tables.display import as_html, as_text, show_value
 from robustq.texts import make_visible
 
-from .words import clean, say_number, say_share, say_shares
+from .words import clean, say_number, say_share, say_shares, say_value
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -269,7 +269,7 @@ class Explanation:
         ]
         return {
             "feature": [clean(f.name) for f in self.features],
-            "value": [clean(show_value(f.value)) for f in self.features],
+            "value": [say_value(f.value) for f in self.features],
             "support": [f"{round(f.support, 2) + 0.0:+.2f}" for f in self.features],
             "alone": ["–" if f.alone is None else say_number(f.alone) for f in self.features],
             "without it": lost,

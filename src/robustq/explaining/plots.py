@@ -6,9 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from robustq.tables.display import show_value
-
-from .words import clean, say_number, say_share
+from .words import clean, say_number, say_share, say_value
 
 if TYPE_CHECKING:
     from .explanation import Explanation
@@ -34,7 +32,7 @@ def plot_explanation(explanation: Explanation, ax: Any = None) -> Any:
     colours = [FOR if length >= 0 else AGAINST for length in lengths]
     axes.barh(range(len(shown)), lengths, color=colours, height=0.7)
     axes.axvline(0.0, color="black", linewidth=0.8)
-    labels = [_text(f"{clean(f.name)} = {clean(show_value(f.value))}") for f in shown]
+    labels = [_text(f"{clean(f.name)} = {say_value(f.value)}") for f in shown]
     axes.set_yticks(range(len(shown)), labels)
     axes.invert_yaxis()
     axes.set_xlim(-end, end)
