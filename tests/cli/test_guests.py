@@ -18,7 +18,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import FixedThresholdClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
 
 from robustq import NaiveBayesClassifier
 
@@ -32,6 +32,7 @@ logistic = make_pipeline(coded, LogisticRegression()).fit(X, y)
 strict = FixedThresholdClassifier(logistic, threshold=0.8, pos_label="yes").fit(X, y)
 arrays = RandomForestClassifier(3, random_state=0).fit(X[["size"]].to_numpy(), y)
 ours = NaiveBayesClassifier(1.0).fit(X, y)
+inside = make_pipeline(FunctionTransformer(feature_names_out="one-to-one"), ours).fit(X, y)
 """
 
 
@@ -142,3 +143,97 @@ def test_explore_shows_what_is_known_of_a_posterior(folder):
     assert "only its probabilities are known" in " ".join(done.stderr.split())
     assert "predictions" in done.stdout
     assert "only its probabilities are known" in (folder / "e.html").read_text()
+
+
+def explain(folder, name, *options):
+    arguments = ("explain", f"guests_of_tests:{name}", "test.csv", *options)
+    return call(*arguments, cwd=folder, env={"COLUMNS": "80"})
+
+
+@pytest.mark.parametrize("ball", ["tv", "chi2", "tv_all"])
+def test_explain_tells_of_a_posterior_what_the_library_does(folder, ball):
+    done = explain(folder, "forest", "--least", 3, "--perturbation", ball, "--json")
+    assert done.returncode == 0, done.output
+    told = json.loads(done.stdout)
+    guests = sys.modules["guests_of_tests"]
+    X = pd.read_csv(folder / "test.csv")[["colour", "size"]]
+    sizes = robustq.robustness(guests.forest, X, ball)
+    rows = np.argsort(sizes, kind="stable")[:3]
+    assert [row["row"] for row in told["rows"]] == (rows + 1).tolist()
+    expected = robustq.explain(guests.forest, X.iloc[rows], ball)
+    for row, own in zip(told["rows"], expected, strict=True):
+        assert {name: row[name] for name in own.to_dict()} == own.to_dict()
+        assert row["what_if"] is None
+        assert row["features"] == []
+        proba = [outcome["probability"] for outcome in row["outcomes"]]
+        assert sum(proba) == pytest.approx(1.0)
+        if ball != "tv_all":
+            assert row["outcomes"][1]["alone"] == pytest.approx(row["robustness"])
+    assert "not what features do" in told["remarks"][0]
+
+
+def test_explain_of_a_posterior_fits_a_terminal_and_a_page(folder):
+    done = explain(folder, "logistic", "--where", "id=4", "-o", "page.html")
+    assert done.returncode == 0, done.output
+    assert max(map(len, done.stdout.splitlines())) <= 80
+    for words in (
+        "Row 5: class = ",
+        "catches up at",
+        "nearest that disagrees",
+        "not what features",
+    ):
+        assert words in " ".join(done.stdout.split())
+    page = (folder / "page.html").read_text(encoding="utf-8")
+    assert "catches up at" in page
+    assert "What if" not in page
+
+
+def test_explain_counts_what_posteriors_would_turn_into(folder):
+    done = explain(folder, "forest", "-o", "turns.html")
+    assert "What 200 predictions would turn into (tv)" in done.stdout
+    assert "would turn into" in (folder / "turns.html").read_text(encoding="utf-8")
+    told = json.loads(explain(folder, "forest", "--json").stdout)["summary"]
+    guests = sys.modules["guests_of_tests"]
+    labels = guests.forest.predict(pd.read_csv(folder / "test.csv")[["colour", "size"]])
+    assert told["rows"] == 200
+    counts = {turn["prediction"]: turn["count"] for turn in told["turns"]}
+    assert counts == {label: int((labels == label).sum()) for label in ("yes", "no")}
+
+
+def test_explain_looks_into_pipelines_around_our_models(folder):
+    done = explain(folder, "inside", "--row", 3, "--json")
+    assert done.returncode == 0, done.output
+    row = json.loads(done.stdout)["rows"][0]
+    guests = sys.modules["guests_of_tests"]
+    X = pd.read_csv(folder / "test.csv")[["colour", "size"]]
+    assert row["hangs_on"] == guests.ours.explain(X.iloc[[2]])[0].hangs_on
+    assert row["what_if"]["counterfactuals"]
+
+
+def test_explain_says_where_predict_differs(folder):
+    done = explain(folder, "strict")
+    assert "predict says another class than the most probable one" in " ".join(done.stderr.split())
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "message"),
+    [
+        ("forest", ("--keep", "colour"), "--keep: of Pipeline the probabilities of classes"),
+        ("forest", ("--perturbation", "tv_joint"), "only p(c | f) is known"),
+        ("logistic", ("--perturbation", "tv_rows"), "sizes by rows need rows"),
+        ("forest", ("--row", "201"), "--row 201: there are 200 rows"),
+        ("nothing", (), "guests_of_tests has no 'nothing'"),
+        ("arrays", (), "RandomForestClassifier was fitted with 1"),
+    ],
+)
+def test_what_cannot_be_explained_is_said_and_writes_nothing(folder, name, options, message):
+    done = explain(folder, name, *options, "-o", "none.html")
+    assert done.returncode == 2
+    assert message in " ".join(done.stderr.split())
+    assert not (folder / "none.html").exists()
+
+
+def test_score_says_why_it_cannot_tell_what_they_hang_on(folder):
+    done = score(folder, "logistic", "--explain")
+    assert done.returncode == 2
+    assert "what predictions of Pipeline hang on is not known" in " ".join(done.stderr.split())

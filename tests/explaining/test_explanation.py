@@ -17,6 +17,7 @@ from robustq import (
     NaiveBayesClassifier,
     UnsupportedError,
 )
+from robustq.explaining.words import say_value
 from tests.families.toy import ToyClassifier
 
 RNG = np.random.default_rng(0)
@@ -343,3 +344,11 @@ def test_functions_take_pipelines():
     assert robustq.witness(pipeline, row).to_dict() == MODELS["naive Bayes"].witness(row).to_dict()
     with pytest.raises(InputError, match="one row, got 2"):
         robustq.witness(pipeline, X.iloc[:2])
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(176756.0, "176756"), (0.1234567, "0.123457"), (-3.0, "-3"), (1e20, "1e+20"), (None, "–")],
+)
+def test_values_are_told_as_the_table_has_them(value, text):
+    assert say_value(value) == text

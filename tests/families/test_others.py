@@ -2,6 +2,7 @@
 
 import warnings
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
@@ -422,8 +423,33 @@ def test_of_a_posterior_the_nearest_one_that_disagrees_is_told(ball):
         payoff = np.eye(3)[best] - np.eye(3)[rival]
         least = get(ball).lower_expectation(change.before, payoff, sizes[row])
         assert payoff @ change.after == pytest.approx(least, abs=1e-9)
-    assert "The nearest posterior that disagrees" in repr(told[0])
-    assert len(told.summary().name) == 0
+        outcomes = {outcome.label: outcome for outcome in explanation.outcomes}
+        assert explanation.outcomes[0] == (explanation.prediction, *explanation.outcomes[0][1:])
+        assert outcomes[explanation.tipping_class].alone == pytest.approx(sizes[row], rel=1e-9)
+        near = [outcomes[label].nearest for label in model.classes_]
+        assert near == change.after.tolist()
+    assert "nearest that disagrees" in repr(told[0])
+    assert "nearest that disagrees" in told[0]._repr_html_()
+
+
+def test_posteriors_of_a_table_are_counted_by_what_they_turn_into():
+    model = FITTED["logistic"]
+    told, found = robustq.explain(model, X, "tv").summary(), robustq.assess(model, X, "tv")
+    assert told.count.sum() == told.rows == len(X)
+    for line in told.to_dict():
+        own = (found.prediction == line["prediction"]) & (
+            found.tipping_class["tv"] == line["tipping_class"]
+        )
+        assert own.sum() == line["count"]
+        assert found.robustness["tv"][own].min() == line["least"]
+    assert "would turn into" in repr(told)
+
+
+@pytest.mark.parametrize("rows", [1, 60])
+def test_posteriors_can_be_drawn(rows):
+    axes = robustq.explain(FITTED["logistic"], X[:rows], "tv").plot()
+    assert axes.patches
+    plt.close(axes.figure)
 
 
 def test_what_only_a_model_known_from_inside_can_tell_is_refused():

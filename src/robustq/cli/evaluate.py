@@ -147,7 +147,7 @@ def choose_features(model: Any, table: Any, target: str | None, where: str) -> A
     names = model.encoding_.names
     others = [name for name in table.column_names if name != target or name in names]
     features = table.select(list(list_needed(model.encoding_, others, where)))
-    return adapt_table(features, model.encoding_)
+    return adapt_table(features, model.encoding_, strict=model.handle_unknown == "error")
 
 
 def show_verdicts(console: Any, found: list[dict[str, Any]]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -17,25 +18,32 @@ from .consoles import (
     say,
     say_json,
     showing_progress,
+    split_list,
     start_up,
 )
+from .evaluate import choose_features
 from .options import (
     Decimal,
     Delimiter,
     EncodingName,
-    ModelPath,
+    ModelName,
     NoHeader,
     SheetName,
     make_csv_options,
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     import pyarrow as pa
 
     from robustq.arrays import Indices
     from robustq.core.neighbourhoods import Neighbourhood
+    from robustq.explaining.counterfactuals import Counterfactuals
     from robustq.explaining.explanation import Explanation
+    from robustq.explaining.posteriors import Turns
     from robustq.explaining.summary import Summary
+    from robustq.scoring import Guest
 
 __all__ = ["explain"]
 
@@ -45,7 +53,7 @@ MOST_FLIPS, TOLD_FLIPS = 2000, 20
 
 
 def explain(
-    model: ModelPath,
+    model: ModelName,
     data: Annotated[
         list[str],
         typer.Argument(help="Files, folders or patterns; - for standard input.", metavar="DATA..."),
@@ -73,34 +81,36 @@ def explain(
 
     For rows that are named: what speaks for the prediction, the feature it hangs on, the nearest
     model that disagrees, and the smallest changes of values that flip it. Without any: which
-    features the predictions of all rows hang on.
+    features the predictions of all rows hang on. Of a classifier that is not robustq's own:
+    what its probabilities tell.
 
     Example: [bold]robustq explain model.robustq new.csv --row 17[/bold]
     """
     start_up()
-    from robustq import load  # noqa: PLC0415 (slow to import)
-    from robustq.files import hide_secrets, name_file  # noqa: PLC0415
+    from robustq.files import hide_secrets, name_file  # noqa: PLC0415 (slow to import)
     from robustq.indicators.finding import find_neighbourhood  # noqa: PLC0415
     from robustq.io import open_sources, read_table  # noqa: PLC0415
     from robustq.report import as_json as write  # noqa: PLC0415
     from robustq.report import write_explanation  # noqa: PLC0415
+    from robustq.scoring import find_model  # noqa: PLC0415
 
     _check_choice(row, where, least)
     sources = open_sources(data, make_csv_options(delimiter, encoding, no_header, decimal, sheet))
     if output is not None:
         check_output(output, [model, *(source.path for source in sources)])
         check_page(output)
-    with showing_progress(f"reading {name_file(model)}"):
-        classifier = load(model)
-    asked = find_neighbourhood(perturbation)
-    asked.bind(classifier.model_, classifier.encoding_.names)
+    title = name_file(model)
+    with showing_progress(f"reading {title}"):
+        classifier = find_model(model)
+    asked, kept = find_neighbourhood(perturbation), split_list(keep)
+    _check_question(classifier, asked, kept)
     with showing_progress("reading") as progress, naming_file(sources[0].name):
         table = read_table(sources, infer=False).table
         progress.begin("explaining")
         told = _Told(classifier, table, asked, sources[0].name)
         rows = told.choose(row, where, least)
-        found = told.summarise() if rows is None else told.explain(rows, _split(keep))
-    title = f"{name_file(model)} on {sources[0].name}"
+        found = told.summarise() if rows is None else told.explain(rows, kept)
+    title = f"{title} on {sources[0].name}"
     if output is not None:
         write_explanation(found, output, title=title)
     for text in found["cautions"]:
@@ -111,12 +121,6 @@ def explain(
         told.show(make_console())
     if output is not None and not as_json:
         make_console().print(f"Page: {hide_secrets(output)}", soft_wrap=True, markup=False)
-
-
-def _split(keep: list[str] | None) -> tuple[str, ...]:
-    from .consoles import split_list  # noqa: PLC0415
-
-    return split_list(keep)
 
 
 def _check_choice(row: list[int] | None, where: str | None, least: int | None) -> None:
@@ -131,36 +135,58 @@ def _check_choice(row: list[int] | None, where: str | None, least: int | None) -
             raise InputError(msg)
 
 
+def _check_question(classifier: Any, asked: Neighbourhood, keep: tuple[str, ...]) -> None:
+    """Raise if a classifier cannot be asked so; before anything is read."""
+    from robustq.exceptions import UnsupportedError  # noqa: PLC0415 (slow to import)
+    from robustq.scoring import Guest  # noqa: PLC0415
+
+    if not isinstance(classifier, Guest):
+        asked.bind(classifier.model_, classifier.encoding_.names)
+        return
+    classifier.check(asked)
+    if keep and not classifier.is_ours:
+        msg = f"--keep: {_say_known(classifier)}"
+        raise UnsupportedError(msg)
+
+
+def _say_known(guest: Guest) -> str:
+    return (
+        f"of {guest.kind} the probabilities of classes are judged, and not what features do: only "
+        "robustq's own models are made of what could tell that"
+    )
+
+
 class _Told:
     """What is to be told about some rows of a table."""
 
     def __init__(self, classifier: Any, table: pa.Table, asked: Neighbourhood, where: str) -> None:
         from robustq.exceptions import InputError  # noqa: PLC0415
-        from robustq.io import adapt_table, list_needed  # noqa: PLC0415
+        from robustq.scoring import Guest  # noqa: PLC0415
 
         if not table.num_rows:
             msg = f"{where} has no rows"
             raise InputError(msg)
-        self.classifier, self.table, self.asked = classifier, table, asked
+        self.table, self.asked = table, asked
         target = classifier.training_.get("target")
-        names = classifier.encoding_.names
-        others = [name for name in table.column_names if name != target or name in names]
-        needed = table.select(list(list_needed(classifier.encoding_, others, where)))
-        strict = classifier.handle_unknown == "error"
-        self.X = adapt_table(needed, classifier.encoding_, strict=strict)
-        self.pages: list[tuple[int, Explanation, Any]] = []
-        self.summary: Summary | None = None
+        self.X = choose_features(classifier, table, target, where)
+        self.classifier, self.remarks = classifier, []
+        if isinstance(classifier, Guest):
+            self.classifier, self.X = classifier.estimator, classifier.adapt(self.X)
+            self.remarks += [] if classifier.is_ours else [_say_known(classifier)]
+        self.pages: list[tuple[int, Explanation, Counterfactuals | None]] = []
+        self.summary: Summary | Turns | None = None
 
     def choose(self, row: list[int] | None, where: str | None, least: int | None) -> Indices | None:
         """Return the rows that are asked for; None for all of them together."""
         import numpy as np  # noqa: PLC0415 (slow to import)
 
+        from robustq import robustness  # noqa: PLC0415
         from robustq.exceptions import PositionError  # noqa: PLC0415
         from robustq.families.base import ignoring_unknown_values  # noqa: PLC0415
 
         if row:
-            if max(row) > len(self.X):
-                msg = f"--row {max(row)}: there are {len(self.X):,} rows"
+            if max(row) > self.table.num_rows:
+                msg = f"--row {max(row)}: there are {self.table.num_rows:,} rows"
                 raise PositionError(msg)
             return np.array(row) - 1
         if where is not None:
@@ -168,7 +194,7 @@ class _Told:
         if least is None:
             return None
         with ignoring_unknown_values():
-            sizes = self.classifier.quantify(self.X, [self.asked]).robustness[0]
+            sizes = robustness(self.classifier, self.X, self.asked)
         return np.argsort(sizes, kind="stable")[:least]
 
     def _find(self, where: str) -> Indices:
@@ -195,60 +221,78 @@ class _Told:
 
     def explain(self, rows: Indices, keep: tuple[str, ...]) -> dict[str, Any]:
         """Return what is told about some rows, as plain data."""
-        import warnings  # noqa: PLC0415
+        import numpy as np  # noqa: PLC0415 (slow to import)
 
-        from robustq.exceptions import UnknownValueWarning  # noqa: PLC0415
-        from robustq.families.base import ignoring_unknown_values  # noqa: PLC0415
+        from robustq import explain  # noqa: PLC0415
+        from robustq.tables.table import take_rows  # noqa: PLC0415
 
-        X = self.X.take(rows)
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always", UnknownValueWarning)
-            explanations = self.classifier.explain(X, self.asked)
+        X = take_rows(self.X, rows)
+        with _catching_cautions() as caught:
+            explanations = explain(self.classifier, X, self.asked)
         for i, row in enumerate(rows.tolist()):
-            with ignoring_unknown_values():
-                flips = self.classifier.counterfactuals(
-                    X.slice(i, 1), self.asked, keep=keep, limit=MOST_FLIPS
-                )
-            # What flips with one cell does so with another one, too.
-            self.pages.append((row + 1, explanations[i], flips.smallest(TOLD_FLIPS)))
+            flips = None if self.remarks else self._flip(take_rows(X, np.array([i])), keep)
+            self.pages.append((row + 1, explanations[i], flips))
         told = [
             {
                 "row": row,
                 **one.to_dict(),
                 "title": one.title,
                 "story": one.story,
-                "what_if": flips.to_dict(),
+                "what_if": None if flips is None else flips.to_dict(),
             }
             for row, one, flips in self.pages
         ]
-        return {
-            "perturbation": self.asked.name,
-            "cautions": [str(one.message) for one in caught],
-            "rows": told,
-            "summary": None,
-        }
+        return self._gather(caught, rows=told)
 
-    def summarise(self) -> dict[str, Any]:
-        """Return what all predictions hang on, as plain data."""
+    def _flip(self, X: Any, keep: tuple[str, ...]) -> Counterfactuals:
+        """Return the smallest changes that flip a row."""
+        from robustq import counterfactuals  # noqa: PLC0415 (slow to import)
         from robustq.families.base import ignoring_unknown_values  # noqa: PLC0415
 
         with ignoring_unknown_values():
-            self.summary = self.classifier.explain(self.X, self.asked).summary()
-        return {
-            "perturbation": self.asked.name,
-            "cautions": [],
-            "rows": [],
-            "summary": {"rows": self.summary.rows, "features": self.summary.to_dict()},
-        }
+            found = counterfactuals(self.classifier, X, self.asked, keep=keep, limit=MOST_FLIPS)
+        # What flips with one cell does so with another one, too.
+        return found.smallest(TOLD_FLIPS)
+
+    def summarise(self) -> dict[str, Any]:
+        """Return what all predictions hang on, or would turn into, as plain data."""
+        from robustq import explain  # noqa: PLC0415 (slow to import)
+
+        with _catching_cautions() as caught:
+            self.summary = explain(self.classifier, self.X, self.asked).summary()
+        lines = "turns" if self.remarks else "features"
+        told = {"rows": self.summary.rows, lines: self.summary.to_dict()}
+        return self._gather(caught, summary=told)
+
+    def _gather(self, caught: list[str], **found: Any) -> dict[str, Any]:
+        told = {"perturbation": self.asked.name, "cautions": caught, "remarks": self.remarks}
+        return {**told, "rows": [], "summary": None, **found}
 
     # In a terminal
 
     def show(self, console: Any) -> None:
         """Print what was found."""
         if self.summary is not None:
-            _print(console, f"What {self.summary.rows:,} predictions hang on", self.summary.cells())
+            _print(console, self.summary.title, self.summary.cells())
         for row, explanation, flips in self.pages:
             _show_one(console, row, explanation, flips)
+        for remark in self.remarks:
+            say(console, f"{remark[0].upper()}{remark[1:]}.")
+
+
+@contextmanager
+def _catching_cautions() -> Iterator[list[str]]:
+    """Give the list of what is to be said of values never seen, and of other predictions."""
+    import warnings  # noqa: PLC0415
+
+    from robustq.exceptions import OtherPredictionWarning, UnknownValueWarning  # noqa: PLC0415
+
+    told: list[str] = []
+    with warnings.catch_warnings(record=True) as caught:
+        for kind in (UnknownValueWarning, OtherPredictionWarning):
+            warnings.simplefilter("always", kind)
+        yield told
+    told += [str(one.message) for one in caught]
 
 
 def _is_same(value: Any, wanted: str) -> bool:
@@ -260,14 +304,17 @@ def _is_same(value: Any, wanted: str) -> bool:
     return value is not None and str(value).strip() == wanted
 
 
-def _show_one(console: Any, row: int, explanation: Explanation, flips: Any) -> None:
+def _show_one(
+    console: Any, row: int, explanation: Explanation, flips: Counterfactuals | None
+) -> None:
     from rich.text import Text  # noqa: PLC0415 (slow to import)
 
     console.print(Text(f"Row {row:,}: {explanation.title}", style="bold"))
     for sentence in explanation.story:
         say(console, sentence)
     _print(console, None, explanation.cells())
-    changes = explanation.changes
+    # What becomes of a posterior stands in its table already.
+    changes = () if explanation.outcomes else explanation.changes
     if changes:
         count = f"{len(changes):,} change{'' if len(changes) == 1 else 's'}"
         table = {
@@ -277,6 +324,8 @@ def _show_one(console: Any, row: int, explanation: Explanation, flips: Any) -> N
         _print(console, None, table)
     elif explanation.note:
         say(console, f"{explanation.note[0].upper()}{explanation.note[1:]}.\n")
+    if flips is None:
+        return
     cells = {name: cells[:FLIPS] for name, cells in flips.cells().items()}
     if flips.found:
         _print(console, None, {"What if": cells.pop("change"), **cells})

@@ -14,10 +14,10 @@ import numpy as np
 from robustq.core import engine
 from robustq.exceptions import InputError, PositionError, UnknownNameError
 from robustq.tables import Encoding, Numeric, Rows
-from robustq.tables.display import as_html, as_text, show_value
+from robustq.tables.display import as_html, as_text
 
 from .explanation import _plain
-from .words import clean, say_number
+from .words import clean, say_number, say_value
 
 if TYPE_CHECKING:
     from robustq.arrays import Floats, Indices
@@ -125,7 +125,7 @@ class Counterfactuals(Sequence[Counterfactual]):
         shown = self.found[:SHOWN]
         return {
             "change": [
-                ", ".join(f"{clean(k)} = {clean(show_value(v))}" for k, v in one.changes.items())
+                ", ".join(f"{clean(k)} = {say_value(v)}" for k, v in one.changes.items())
                 for one in shown
             ],
             "prediction": [clean(one.prediction) for one in shown],

@@ -21,6 +21,7 @@ from robustq.tables import MISSING, Rows
 from robustq.tables.columns import is_missing
 
 from .explanation import Explanation, Feature, Without
+from .summary import Summary
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -115,7 +116,7 @@ class Findings:
         """The predicted classes."""
         return self.base.prediction
 
-    @property
+    @cached_property
     def names(self) -> tuple[str, ...]:
         """What the features are called."""
         return self.words.encoding.names
@@ -172,6 +173,14 @@ class Findings:
             _findings=self,
             _row=row,
         )
+
+    def list_outcomes(self, row: int) -> tuple[()]:  # noqa: ARG002
+        """Return nothing: more is known than a posterior."""
+        return ()
+
+    def summarise(self, rows: Indices) -> Summary:
+        """Return which features predictions hang on, over some rows."""
+        return Summary.of(self, rows)
 
     def count_records(self, row: int) -> float | None:
         """Return how many training records flip a prediction; None where nobody knows."""

@@ -14,7 +14,7 @@ from robustq.exceptions import PositionError
 from robustq.tables.display import as_html, as_text, show_value
 from robustq.texts import make_visible
 
-from .words import clean, say_number, say_share, say_shares
+from .words import clean, say_number, say_share, say_shares, say_value
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from robustq.core.witness import Move
 
     from .explainer import Findings
-    from .posteriors import PosteriorFindings
+    from .posteriors import Outcome, PosteriorFindings, Turns
     from .summary import Summary
     from .words import Told
 
@@ -138,7 +138,7 @@ class Explanation:
     perturbation : str
         What the robustness is measured by.
     features : tuple of Feature
-        In the order of the table.
+        In the order of the table; none where only a posterior is known.
     """
 
     prediction: Any
@@ -184,6 +184,11 @@ class Explanation:
             lambda: self._findings.tell(move),
         )
 
+    @cached_property
+    def outcomes(self) -> tuple[Outcome, ...]:
+        """The classes, the most probable first, where only a posterior is known; none elsewhere."""
+        return self._findings.list_outcomes(self._row)
+
     @property
     def hangs_on(self) -> str | None:
         """The feature whose local models flip the prediction first; None if none does."""
@@ -192,6 +197,7 @@ class Explanation:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data."""
+        outcomes = [{**one._asdict(), "label": _plain(one.label)} for one in self.outcomes]
         return {
             "prediction": _plain(self.prediction),
             "probability": self.probability,
@@ -203,10 +209,13 @@ class Explanation:
             "changes": [change.to_dict() for change in self.changes],
             "records": self.records,
             "note": self.note,
+            "outcomes": outcomes,
         }
 
     def plot(self, ax: Any = None) -> Any:
         """Draw what speaks for and against the prediction, and what it hangs on.
+
+        Of a posterior: the classes, and the nearest posterior that disagrees.
 
         Parameters
         ----------
@@ -217,15 +226,11 @@ class Explanation:
         -------
         matplotlib Axes
         """
-        from .plots import plot_explanation  # noqa: PLC0415 (matplotlib is slow to import)
+        from .plots import plot_explanation, plot_posterior  # noqa: PLC0415 (matplotlib is slow)
 
-        return plot_explanation(self, ax)
+        return plot_posterior(self, ax) if self.outcomes else plot_explanation(self, ax)
 
     # To be looked at
-
-    @property
-    def _what(self) -> str:
-        return "model" if self.features else "posterior"
 
     @property
     def title(self) -> str:
@@ -253,9 +258,9 @@ class Explanation:
         return told
 
     def cells(self) -> dict[str, list[str]]:
-        """Return the features as columns of text."""
-        if not self.features:
-            return {"feature": []}
+        """Return the features as columns of text, or the classes of a posterior."""
+        if self.outcomes:
+            return self._outcome_cells()
         lost = [
             "–" if f.without is None else f"{clean(f.without.prediction)}" for f in self.features
         ]
@@ -264,36 +269,46 @@ class Explanation:
         ]
         return {
             "feature": [clean(f.name) for f in self.features],
-            "value": [clean(show_value(f.value)) for f in self.features],
+            "value": [say_value(f.value) for f in self.features],
             "support": [f"{round(f.support, 2) + 0.0:+.2f}" for f in self.features],
             "alone": ["–" if f.alone is None else say_number(f.alone) for f in self.features],
             "without it": lost,
             "robustness": left,
         }
 
+    def _outcome_cells(self) -> dict[str, list[str]]:
+        shown, target = self.outcomes[:SHOWN], clean(self._findings.target)
+        alone = ["" if one.alone is None else say_number(one.alone) for one in shown]
+        nearest = ["" if one.nearest is None else say_share(one.nearest, 1) for one in shown]
+        return {
+            target: [clean(one.label) for one in shown],
+            "probability": [say_share(one.probability, 1) for one in shown],
+            **({"catches up at": alone} if any(alone) else {}),
+            **({"nearest that disagrees": nearest} if any(nearest) else {}),
+        }
+
     def __repr__(self) -> str:
-        changes = self.changes[:SHOWN]
-        more = len(self.changes) - len(changes)
-        lines = [self.title, *self.story]
-        lines += ["", as_text(self.cells())] if self.features else []
+        changes, more = self._shown_changes()
+        lines = [self.title, *self.story, "", as_text(self.cells())]
         if changes:
-            lines += [
-                "",
-                f"The nearest {self._what} that disagrees:",
-                *(f"  {c!r}" for c in changes),
-            ]
+            lines += ["", "The nearest model that disagrees:", *(f"  {c!r}" for c in changes)]
             lines += [f"  … {more:,} more"] if more else []
         elif self.note:
             lines += ["", self.note[0].upper() + self.note[1:]]
         return "\n".join(lines)
 
+    def _shown_changes(self) -> tuple[tuple[Change, ...], int]:
+        """Return those to be shown, and how many more there are."""
+        # What becomes of a posterior stands in its table already.
+        changes = () if self.outcomes else self.changes
+        return changes[:SHOWN], max(len(changes) - SHOWN, 0)
+
     def _repr_html_(self) -> str:
-        changes = self.changes[:SHOWN]
-        more = len(self.changes) - len(changes)
+        changes, more = self._shown_changes()
         page = as_html(". ".join([self.title, *self.story]), self.cells())
         if changes:
             table = {
-                f"the nearest {self._what} that disagrees": [change.what for change in changes],
+                "the nearest model that disagrees": [change.what for change in changes],
                 "probability": [change.shares for change in changes],
             }
             page += as_html("", table, f"… {more:,} more" if more else "")
@@ -363,11 +378,12 @@ class Explanations(Sequence[Explanation]):
         names = np.array([*self._findings.names, None], dtype=object)
         return names[self._findings.hangs_on[list(self._rows)]]
 
-    def summary(self) -> Summary:
-        """Return which features the predictions hang on, over all rows."""
-        from .summary import Summary  # noqa: PLC0415 (it is made of explanations)
+    def summary(self) -> Summary | Turns:
+        """Return which features the predictions hang on, over all rows.
 
-        return Summary.of(self._findings, np.array(self._rows, dtype=np.int64))
+        Where only posteriors are known: which classes they would turn into.
+        """
+        return self._findings.summarise(np.array(self._rows, dtype=np.int64))
 
     def to_dict(self) -> list[dict[str, Any]]:
         """Return plain data, an entry for each row."""

@@ -6,15 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from robustq.tables.display import show_value
-
-from .words import clean, say_number, say_share
+from .words import clean, say_number, say_share, say_value
 
 if TYPE_CHECKING:
     from .explanation import Explanation
+    from .posteriors import Turns
     from .summary import Summary
 
-__all__ = ["plot_explanation", "plot_summary"]
+__all__ = ["plot_explanation", "plot_posterior", "plot_summary", "plot_turns"]
 
 # Of Okabe and Ito, whom colour-blind readers tell apart.
 FOR, AGAINST, PLAIN = "#0072B2", "#D55E00", "#56B4E9"
@@ -33,7 +32,7 @@ def plot_explanation(explanation: Explanation, ax: Any = None) -> Any:
     colours = [FOR if length >= 0 else AGAINST for length in lengths]
     axes.barh(range(len(shown)), lengths, color=colours, height=0.7)
     axes.axvline(0.0, color="black", linewidth=0.8)
-    labels = [_text(f"{clean(f.name)} = {clean(show_value(f.value))}") for f in shown]
+    labels = [_text(f"{clean(f.name)} = {say_value(f.value)}") for f in shown]
     axes.set_yticks(range(len(shown)), labels)
     axes.invert_yaxis()
     axes.set_xlim(-end, end)
@@ -63,23 +62,56 @@ def plot_explanation(explanation: Explanation, ax: Any = None) -> Any:
     return axes
 
 
+def plot_posterior(explanation: Explanation, ax: Any = None) -> Any:
+    """Draw the classes of a posterior, and a line where the nearest that disagrees has them."""
+    shown = explanation.outcomes[:MOST]
+    axes = _new_axes(len(shown)) if ax is None else ax
+    labels = [clean(outcome.label) for outcome in shown]
+    _draw_shares(axes, labels, np.array([outcome.probability for outcome in shown]))
+    places = [place for place, outcome in enumerate(shown) if outcome.nearest is not None]
+    if places:
+        nearest = [100.0 * outcome.nearest for outcome in shown if outcome.nearest is not None]
+        line = {"color": AGAINST, "linewidth": 2.5, "label": "nearest that disagrees"}
+        axes.vlines(nearest, [p - 0.4 for p in places], [p + 0.4 for p in places], **line)
+        axes.legend(frameon=False, fontsize="small", loc="lower right")
+    axes.set_xlabel("probability in %")
+    _finish(axes, explanation.title)
+    return axes
+
+
 def plot_summary(summary: Summary, ax: Any = None) -> Any:
     """Draw how many predictions hang on each feature."""
     shown = min(len(summary.name), MOST)
     axes = _new_axes(shown) if ax is None else ax
-    rows = max(summary.rows, 1)
-    shares = summary.hanging[:shown] / rows
-    axes.barh(range(shown), 100.0 * shares, color=PLAIN, height=0.7)
-    axes.set_yticks(range(shown), [_text(clean(name)) for name in summary.name[:shown]])
+    shares = summary.hanging[:shown] / max(summary.rows, 1)
+    _draw_shares(axes, [clean(name) for name in summary.name[:shown]], shares)
+    axes.set_xlabel("% of the predictions that hang on it")
+    _finish(axes, summary.title)
+    return axes
+
+
+def plot_turns(turns: Turns, ax: Any = None) -> Any:
+    """Draw how many predictions would turn into what."""
+    cells, shown = turns.cells(), min(len(turns.count), MOST)
+    axes = _new_axes(shown) if ax is None else ax
+    pairs = zip(cells["prediction"], cells["flips to"], strict=True)
+    labels = [f"{label} → {rival or 'nothing'}" for label, rival in pairs]
+    _draw_shares(axes, labels[:shown], turns.count[:shown] / max(turns.rows, 1))
+    axes.set_xlabel("% of the predictions")
+    _finish(axes, turns.title)
+    return axes
+
+
+def _draw_shares(axes: Any, labels: list[str], shares: np.ndarray[Any, Any]) -> None:
+    """Draw a bar for each share, with its per cent beside it."""
+    axes.barh(range(len(shares)), 100.0 * shares, color=PLAIN, height=0.7)
+    axes.set_yticks(range(len(shares)), [_text(label) for label in labels])
     axes.invert_yaxis()
     for place, share in enumerate(shares):
         axes.annotate(
             f" {say_share(share, 1)}", (100.0 * share, place), va="center", fontsize="small"
         )
     axes.set_xlim(0.0, 115.0 * max(float(shares.max(initial=0.0)), 0.01))
-    axes.set_xlabel("% of the predictions that hang on it")
-    _finish(axes, f"What {summary.rows:,} predictions hang on ({summary.perturbation})")
-    return axes
 
 
 def _text(text: str) -> str:

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from robustq.arrays import Floats, Indices
 
     from .explainer import Findings
-    from .posteriors import PosteriorFindings
 
 __all__ = ["Summary"]
 
@@ -53,7 +52,7 @@ class Summary:
     decided: Indices
 
     @classmethod
-    def of(cls, findings: Findings | PosteriorFindings, rows: Indices) -> Summary:
+    def of(cls, findings: Findings, rows: Indices) -> Summary:
         """Summarise what was found for some rows."""
         names, some = findings.names, findings.hangs_on[rows]
         hanging = np.bincount(some[some >= 0], minlength=len(names))
@@ -112,7 +111,8 @@ class Summary:
         return plot_summary(self, ax)
 
     @property
-    def _title(self) -> str:
+    def title(self) -> str:
+        """What the table is about."""
         return f"What {self.rows:,} predictions hang on ({self.perturbation})"
 
     def cells(self) -> dict[str, list[str]]:
@@ -127,7 +127,7 @@ class Summary:
         }
 
     def __repr__(self) -> str:
-        return f"{self._title}\n{as_text(self.cells())}"
+        return f"{self.title}\n{as_text(self.cells())}"
 
     def _repr_html_(self) -> str:
-        return as_html(self._title, self.cells())
+        return as_html(self.title, self.cells())

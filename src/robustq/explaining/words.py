@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from robustq.core.evidence import BRANCH, NONE, TREE, About
 from robustq.tables import Binned, Encoding
-from robustq.tables.display import shorten
+from robustq.tables.display import shorten, show_value
 from robustq.texts import make_visible
 
 if TYPE_CHECKING:
@@ -17,10 +17,11 @@ if TYPE_CHECKING:
     from robustq.core.evidence import Condition, Locals
     from robustq.core.witness import Move
 
-__all__ = ["Told", "Words", "clean", "say_number", "say_share", "say_shares"]
+__all__ = ["Told", "Words", "clean", "say_number", "say_share", "say_shares", "say_value"]
 
 MOST_VALUES = 4  # that are named one by one
 MOST_GIVEN = 3  # conditions that are named
+WHOLE = 1e15  # below it, floats have digits for all whole numbers
 LONGEST = 40  # letters of a name or value
 
 
@@ -32,6 +33,13 @@ def clean(value: object) -> str:
 def say_number(number: float) -> str:
     """Return a number with four digits."""
     return f"{number:.4g}"
+
+
+def say_value(value: object) -> str:
+    """Return a value of the table, short; a whole number has all of its digits."""
+    if isinstance(value, float) and value.is_integer() and abs(value) < WHOLE:
+        return f"{value:.0f}"
+    return clean(f"{value:.6g}" if isinstance(value, float) else show_value(value))
 
 
 def say_share(p: float, digits: int = 0) -> str:

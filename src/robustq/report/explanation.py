@@ -25,7 +25,7 @@ def write_explanation(found: Mapping[str, Any], path: str | Path, *, title: str)
     Parameters
     ----------
     found : dict
-        The keys perturbation, cautions, rows and summary, as `robustq explain --json` prints them.
+        As `robustq explain --json` prints it.
     path : path
     title : str
     """

@@ -9,7 +9,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import html
-import json
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -26,6 +25,8 @@ from robustq.tables import MISSING, Numeric, Table
 from robustq.tables.columns import is_missing
 from robustq.tables.table import count_rows, take_rows
 from robustq.texts import make_visible
+
+from .packing import as_json, fold, pack
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -115,8 +116,8 @@ def make_exploration(
         "total": total,
         "rows": len(chosen),
         "classes": [_plain(label) for label in classes],
-        "numbers": _pack(numbers[chosen] + 1),
-        "truth": None if y is None else _pack(_find_labels(classes, np.asarray(y)[chosen])),
+        "numbers": pack(numbers[chosen] + 1),
+        "truth": None if y is None else pack(_find_labels(classes, np.asarray(y)[chosen])),
         **told,
     }
     return Exploration(_fill(data), len(chosen), total, data["closed"])
@@ -160,24 +161,24 @@ def _describe(model: Any, X: Any) -> dict[str, Any]:
         found = Quantified.empty(1, 0) if X is None else model.quantify(X, [read(name)])
     except UnsupportedError as error:
         return _describe_posteriors(model, X, str(error))
-    document["features"] = [_describe_feature(feature) for feature in document["features"]]
+    features = [_describe_feature(feature) for feature in document.pop("features")]
     counted = zip(model.parts, model.model_.locals.counted.tolist(), strict=True)
     return {
         "closed": "",
         "model": {
-            "document": document,
+            "document": _fold_document(document),
             "parts": list(model.parts),
             "default_parts": list(model.model_.default_parts),
             "counted": dict(counted),
             "by_frequency": model.model_.by_frequency.tolist(),
         },
-        "features": document.pop("features"),
+        "features": features,
         "columns": _encode_columns(model, X),
         "hood": name,
-        "prediction": _pack(found.prediction),
-        "probability": _pack(found.probability),
-        "robustness": _pack(found.robustness[0]),
-        "tipping": _pack(found.tipping[0]),
+        "prediction": pack(found.prediction),
+        "probability": pack(found.probability, shown=True),
+        "robustness": pack(found.robustness[0], shown=True),
+        "tipping": pack(found.tipping[0]),
     }
 
 
@@ -196,10 +197,10 @@ def _plain(value: Any) -> Any:
 def _encode_columns(model: GenerativeClassifier, X: Any) -> list[Any]:
     encoding = model.encoding_
     if X is None:
-        return [_pack(np.zeros(0)) for _ in encoding.columns]
+        return [pack(np.zeros(0)) for _ in encoding.columns]
     rows = encode(encoding, encoding.arrange(Table.read(X), type(model).__name__))
     return [
-        _pack(rows.numbers[:, encoding.numeric.index(index)] if numeric else rows.codes[:, index])
+        pack(rows.numbers[:, encoding.numeric.index(index)] if numeric else rows.codes[:, index])
         for index, column in enumerate(encoding.columns)
         for numeric in [isinstance(column, Numeric)]
     ]
@@ -219,7 +220,7 @@ def _describe_posteriors(model: Any, X: Any, why: str) -> dict[str, Any]:
         missing = np.flatnonzero(categories == "")
         name = table.names[index] if table.names else str(index)
         features.append({"name": name, "categories": categories.tolist()})
-        columns.append(_pack(np.where(np.isin(codes, missing), MISSING, codes)))
+        columns.append(pack(np.where(np.isin(codes, missing), MISSING, codes)))
     proba = np.asarray(model.predict_proba(X), dtype=np.float64)
     return {
         "closed": why,
@@ -227,22 +228,20 @@ def _describe_posteriors(model: Any, X: Any, why: str) -> dict[str, Any]:
         "features": features,
         "columns": columns,
         "hood": "tv_posterior",
-        "proba": _pack(proba.ravel()),
+        "proba": pack(proba.ravel()),
     }
 
 
 # From data to text
 
 
-def _pack(numbers: np.ndarray[Any, Any]) -> dict[str, str]:
-    """Return an array as the smallest type that holds it, in base64."""
-    if numbers.dtype.kind != "f":
-        kinds = (np.int8, np.int16, np.int32)
-        low, high = int(numbers.min(initial=0)), int(numbers.max(initial=0))
-        fits = (kind for kind in kinds if np.iinfo(kind).min <= low and high <= np.iinfo(kind).max)
-        numbers = numbers.astype(next(fits, np.float64))
-    little = np.ascontiguousarray(numbers, dtype=numbers.dtype.newbyteorder("<"))
-    return {"type": numbers.dtype.name, "data": base64.b64encode(little.tobytes()).decode()}
+def _fold_document(document: dict[str, Any]) -> dict[str, Any]:
+    """Return a document whose long lists are columns where that is shorter."""
+    told = {}
+    for name, value in document.items():
+        folded = {"folded": fold(value)} if isinstance(value, list) else value
+        told[name] = min(value, folded, key=lambda one: len(as_json(one)))
+    return told
 
 
 def _fill(data: dict[str, Any]) -> str:
@@ -256,7 +255,7 @@ def _fill(data: dict[str, Any]) -> str:
         f"default-src 'none'; script-src {allowed}; style-src {_hash(style)}; img-src data:; "
         "base-uri 'none'; form-action 'none'"
     )
-    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    text = as_json(data)
     # Data is text to a browser as long as it holds no tag.
     text = text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
     page = folder.joinpath("page.html").read_text(encoding="utf-8")

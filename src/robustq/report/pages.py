@@ -8,7 +8,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from robustq.tables.display import show_value
+from robustq.explaining.words import say_value
 from robustq.texts import make_visible, shorten
 
 __all__ = ["as_image", "begin_sentence", "fill"]
@@ -41,7 +41,7 @@ def fill(template: str, **values: Any) -> str:
         "percent": lambda share, digits=1: f"{100 * share:.{digits}f}",
         "sentence": begin_sentence,
         "count": lambda number: f"{number:,}",
-        "value": show_value,
+        "value": say_value,
     }
     return environment.get_template(template).render(**values)
 

@@ -88,6 +88,11 @@ class Guest:
         self.training_: dict[str, Any] = {}
 
     @property
+    def is_ours(self) -> bool:
+        """Whether a model of ours is inside, and more is known of it than its probabilities."""
+        return isinstance(self.subject, GenerativeClassifier)
+
+    @property
     def classes_(self) -> np.ndarray[Any, Any]:
         """The labels."""
         return self.subject.classes_

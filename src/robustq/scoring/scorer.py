@@ -105,7 +105,10 @@ class Scorer:
         self._asked: Guest | _Ours
         self._asked = self.model if isinstance(self.model, Guest) else _Ours(self.model)
         if self.explain and isinstance(self.model, Guest):
-            msg = "--explain: of somebody else's classifier it is not known what it is made of"
+            msg = (
+                f"--explain: what predictions of {self.model.kind} hang on is not known, because "
+                "it is none of robustq's own models: leave it out"
+            )
             raise UnsupportedError(msg)
         for neighbourhood in self.neighbourhoods:
             self._asked.check(neighbourhood)

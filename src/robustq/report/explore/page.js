@@ -47,13 +47,54 @@
   // ── Data ──────────────────────────────────────────────────────────────────────────────────────
 
   const data = JSON.parse($("data").textContent);
-  const ARRAYS = { int8: Int8Array, int16: Int16Array, int32: Int32Array, float64: Float64Array };
+  const ARRAYS = {
+    int8: Int8Array,
+    uint8: Uint8Array,
+    int16: Int16Array,
+    uint16: Uint16Array,
+    int32: Int32Array,
+    float32: Float32Array,
+    float64: Float64Array,
+  };
+
+  /** Numbers that were written as a list, as bytes, or as different values and which each one is. */
   function unpack(packed) {
     if (!packed) return null;
+    if (Array.isArray(packed)) return Float64Array.from(packed);
+    if (packed.values) {
+      const values = unpack(packed.values);
+      return Float64Array.from(unpack(packed.at), (k) => values[k]);
+    }
     const text = atob(packed.data),
       bytes = new Uint8Array(text.length);
     for (let i = 0; i < text.length; i++) bytes[i] = text.charCodeAt(i);
     return new ARRAYS[packed.type](bytes.buffer);
+  }
+
+  /** Lists of alike things that were written as columns. */
+  function unfold(told) {
+    if (told.plain) return told.plain;
+    if (told.numbers) return Array.from(unpack(told.numbers));
+    if (told.lengths) {
+      const all = unfold(told.of);
+      let at = 0;
+      return Array.from(unpack(told.lengths), (length) => all.slice(at, (at += length)));
+    }
+    const kinds = told.records.map(({ names, of }) => ({ names, columns: of.map(unfold), at: 0 }));
+    return Array.from(unpack(told.which), (k) => {
+      const { names, columns, at } = kinds[k],
+        one = {};
+      names.forEach((name, i) => {
+        one[name] = columns[i][at];
+      });
+      kinds[k].at++;
+      return one;
+    });
+  }
+
+  function unfoldDocument(document) {
+    const whole = ([name, value]) => [name, value && value.folded ? unfold(value.folded) : value];
+    return Object.fromEntries(Object.entries(document).map(whole));
   }
 
   const { features, classes, rows: count } = data;
@@ -61,7 +102,9 @@
   const columns = data.columns.map(unpack);
   const truth = unpack(data.truth);
   const numbers = unpack(data.numbers);
-  const model = data.model ? new method.Model({ ...data.model, classes, features }) : null;
+  const model = data.model
+    ? new method.Model({ ...data.model, document: unfoldDocument(data.model.document), classes, features })
+    : null;
   const proba = unpack(data.proba);
   const found = {
     prediction: unpack(data.prediction),
