@@ -376,7 +376,7 @@ class Forest:
 
     def trace(self, rows: Rows) -> Trace:
         """Return where complete rows end, and how likely they are there."""
-        from . import _route_kernels  # noqa: PLC0415 (numba is imported when it is needed)
+        from . import _mass_kernels, _route_kernels  # noqa: PLC0415 (numba, when it is needed)
 
         shape = (len(rows), self.trees)
         ends = Trace(
@@ -386,7 +386,7 @@ class Forest:
         lanes = np.empty(_route_kernels.LANES, dtype=np.int64)
         a = self.arrays
         _route_kernels.route(self.is_narrow, *a.routes, codes, numbers, lanes, ends.nodes)
-        _route_kernels.weigh(
+        _mass_kernels.weigh(
             *(self.is_plain, np.arange(codes.shape[1], dtype=np.int32)),
             *(a.nodes, a.kinds, a.slots, *a.contents, codes, numbers, *ends),
         )
@@ -394,16 +394,16 @@ class Forest:
 
     def mix(self, ends: Trace) -> Floats:
         """Return log p(c, f), (rows, classes), of complete rows."""
-        from . import _route_kernels  # noqa: PLC0415 (numba is imported when it is needed)
+        from . import _mass_kernels  # noqa: PLC0415 (numba is imported when it is needed)
 
         out = np.zeros((len(ends.nodes), self.class_probs.shape[1]))
         a = self.arrays
-        _route_kernels.mix(a.nodes, a.reach, a.reach_scale, self.class_probs, *ends, out)
+        _mass_kernels.mix(a.nodes, a.reach, a.reach_scale, self.class_probs, *ends, out)
         return out
 
     def _spread(self, rows: Rows) -> Iterator[tuple[slice, Floats, Reached]]:
         """Yield log p(c, f) of rows with any evidence, and what they reach, for a few at a time."""
-        from . import _route_kernels  # noqa: PLC0415 (numba is imported when it is needed)
+        from . import _mass_kernels  # noqa: PLC0415 (numba is imported when it is needed)
 
         codes, numbers = _contiguous(rows)
         stack = np.empty(self.depth + 2, dtype=np.int64)
@@ -415,7 +415,7 @@ class Forest:
             block = slice(start, start + count)
             out = np.zeros((count, self.class_probs.shape[1]))
             reached = Reached.empty(self.trees, count, room)
-            if not _route_kernels.spread(
+            if not _mass_kernels.spread(
                 *(self.is_plain, *self.arrays, self.class_probs),
                 *(
                     stack,
@@ -440,17 +440,17 @@ class Forest:
 
         With `fold`, the features of a leaf are one value.
         """
-        from . import _route_kernels  # noqa: PLC0415 (numba is imported when it is needed)
+        from . import _reach_kernels  # noqa: PLC0415 (numba is imported when it is needed)
 
         codes, numbers = _contiguous(rows)
         counts = np.empty(len(rows), dtype=np.int64)
         room = np.empty(self.depth + 2, dtype=np.int64), np.empty(self.depth + 2, dtype=np.int64)
         a = self.arrays
-        _route_kernels.count_reached(*a.routes, fold, room[0], codes, numbers, counts)
+        _reach_kernels.count_reached(*a.routes, fold, room[0], codes, numbers, counts)
         for block in split_evidence(counts):
             starts = np.concatenate([[0], np.cumsum(counts[block])])
             evidence = Evidence.empty(starts)
-            _route_kernels.reach(
+            _reach_kernels.reach(
                 *(*a.routes, *a.contents, self.base, self.base_starts),
                 *(self.weights, self.rows, self.allowed, self.leaves, fold),
                 *room,
