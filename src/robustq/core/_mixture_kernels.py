@@ -40,7 +40,6 @@ ENDS = VANISHES, SETTLES = range(2)
 TERMS = TERM, LOG_TERM, PRODUCT, SLOPE = range(4)
 TINY = 1e-250  # sums below this are computed in logarithms
 MAX_STEPS = 300
-CHILD = 1  # the column of the number of a leaf
 ENOUGH = 1e-10  # how near, relative, is near enough
 NARROW_BRACKET = 1e-13
 NOTHING = np.int64(-(2**40))  # the scale of 0
@@ -68,15 +67,15 @@ def find_ends(edges, ends):
 
 
 @inner
-def _copy_paths(edges, nodes, row, terms, room, weights, slopes):
+def _copy_paths(edges, leaf_nodes, leaves, terms, room, weights, slopes):
     """Copy the edges on the paths of a row, with the slopes that count; return how many levels.
 
     Trees stand side by side: their steps do not wait for each other, and they are multiplied
     several at once. A root is its own parent, with the factor 1: short paths fill themselves up.
     """
-    trees = nodes.shape[1]
+    trees = len(leaves)
     for tree in range(trees):
-        room[tree] = nodes[row, tree]
+        room[tree] = leaf_nodes[leaves[tree]]
         # Slopes are picked by position: FALL, or RISE.
         room[trees + tree] = FALL if math.copysign(1.0, terms[TERM, tree]) > 0.0 else RISE
     level, going = 0, np.int64(1)
@@ -100,14 +99,14 @@ def _copy_paths(edges, nodes, row, terms, room, weights, slopes):
 def _set_terms(leaves, class_probs, mass, scale, row, best, rival, terms):
     """Write v of each tree, divided by one power of two for all; return whether any is not 0."""
     largest = NOTHING
-    for tree in range(mass.shape[1]):
+    for tree in range(len(leaves)):
         leaf = leaves[tree]
         gap = class_probs[leaf, best] - class_probs[leaf, rival]
-        terms[TERM, tree] = gap * mass[row, tree]
+        terms[TERM, tree] = gap * mass[tree, row]
         if terms[TERM, tree] != 0.0:
-            largest = max(largest, np.int64(scale[row, tree]))
-    for tree in range(mass.shape[1]):
-        steps = largest - np.int64(scale[row, tree])
+            largest = max(largest, np.int64(scale[tree, row]))
+    for tree in range(len(leaves)):
+        steps = largest - np.int64(scale[tree, row])
         term = abs(terms[TERM, tree])
         terms[LOG_TERM, tree] = math.log(term) - steps * LOG_STEP if term > 0.0 else -math.inf
         if steps > 0:
@@ -196,7 +195,7 @@ def _height(x, levels, weights, slopes, terms, trees):
 
 
 @inner
-def _combine_ends(ends, nodes, row, reach, leaves, terms, trees):
+def _combine_ends(ends, leaf_nodes, reach, leaves, terms, trees):
     """Return where P vanishes, where nothing changes any more, and whether N is 0 for ever.
 
     Also where the largest tree of P vanishes.
@@ -206,7 +205,7 @@ def _combine_ends(ends, nodes, row, reach, leaves, terms, trees):
     for tree in range(trees):
         if terms[LOG_TERM, tree] == -math.inf:
             continue
-        node = nodes[row, tree]
+        node = leaf_nodes[leaves[tree]]
         settles = max(settles, ends[node, SETTLES])
         if math.copysign(1.0, terms[TERM, tree]) > 0.0:
             vanishes = max(vanishes, ends[node, VANISHES])
@@ -273,20 +272,20 @@ def _solve(levels, weights, slopes, terms, trees, vanishes, settles, main, limit
 
 @kernel(
     types.void(
-        *(code_matrix, float_matrix, float_matrix, float_vector, code_vector, float_matrix),
+        *(int_vector, float_matrix, float_matrix, float_vector, code_vector, float_matrix),
         *(code_matrix, float_matrix, code_matrix, int_vector, int_vector),
         *(types.float64, types.float64, int_vector_out, int_vector_out),
         *(float_matrix_out, float_matrix_out, float_matrix_out, float_vector_out, int_vector_out),
     )
 )
 def search(
-    tree_nodes,
+    leaf_nodes,
     edges,
     ends,
     reach,
     reach_scale,
     class_probs,
-    nodes,
+    ends_at,
     mass,
     scale,
     prediction,
@@ -307,23 +306,23 @@ def search(
 
     Parameters
     ----------
-    tree_nodes, reach, reach_scale, class_probs : of the forest
+    leaf_nodes, reach, reach_scale, class_probs : of the forest
     edges : (nodes, 4), the weight of the edge to each node, its slopes, and the parent
     ends : (nodes, 2), from `find_ends`
-    nodes, mass, scale : (rows, trees), see `mixtures.Mixtures`
+    ends_at, mass, scale : (trees, rows), see `mixtures.Mixtures`
     prediction, runner_up : (rows,)
     limit : where x ends
     near : how near, relative, is too near
     leaves, room, weights, slopes, terms : to work in
     """
-    trees, classes = nodes.shape[1], class_probs.shape[1]
-    for row in range(len(nodes)):
+    (trees, rows), classes = ends_at.shape, class_probs.shape[1]
+    for row in range(rows):
         best = prediction[row]
         found[row], tipping[row] = math.inf, -1
         if classes == 1:
             continue
         for tree in range(trees):
-            leaves[tree] = tree_nodes[nodes[row, tree], CHILD]
+            leaves[tree] = ends_at[tree, row]
         for turn in range(classes + 1):
             # The runner-up is the first: who comes after mostly needs one look.
             rival = runner_up[row] if turn == 0 else np.int64(turn - 1)
@@ -337,12 +336,12 @@ def search(
                 found[row], tipping[row] = math.nan, rival
                 break
             vanishes, settles, alone, main = _combine_ends(
-                ends, nodes, row, reach, leaves, terms, trees
+                ends, leaf_nodes, reach, leaves, terms, trees
             )
             if alone:
                 x = vanishes if vanishes <= limit else math.inf
             else:
-                levels = _copy_paths(edges, nodes, row, terms, room, weights, slopes)
+                levels = _copy_paths(edges, leaf_nodes, leaves, terms, room, weights, slopes)
                 below = min(limit, found[row])
                 x = _solve(
                     levels, weights, slopes, terms, trees, vanishes, settles, main, below, near

@@ -35,8 +35,8 @@ class MixtureTables:
 
     Attributes
     ----------
-    leaf : ndarray of shape (nodes, 4)
-        The second column is the number of the leaf, at a leaf.
+    leaf_nodes : ndarray of shape (leaves,)
+        The node of each leaf.
     weights : ndarray of shape (nodes,)
         The weight of each node among the children of its parent.
     parents : ndarray of shape (nodes,)
@@ -52,7 +52,7 @@ class MixtureTables:
         The position of the weights among the model's parts.
     """
 
-    leaf: Codes
+    leaf_nodes: Indices
     weights: Floats
     parents: Codes
     rows: Floats | None
@@ -135,13 +135,12 @@ class Mixtures(Straight):
 
     Attributes
     ----------
-    nodes : ndarray of shape (rows, trees)
-        The node of the leaf.
-    mass, scale : ndarray of shape (rows, trees)
+    leaves : ndarray of shape (trees, rows)
+    mass, scale : ndarray of shape (trees, rows)
         Π p(f_i) there, as mantissa and scale.
     """
 
-    nodes: Codes
+    leaves: Codes
     mass: Floats
     scale: Codes
 
@@ -150,11 +149,11 @@ class Mixtures(Straight):
         from . import _mixture_kernels as kernels  # noqa: PLC0415 (numba is imported when needed)
 
         made, tables = self.made(perturbed), self.tables
-        rows, trees = self.nodes.shape
+        trees, rows = self.leaves.shape
         y, tipping = np.empty(rows), np.empty(rows, dtype=np.int64)
         kernels.search(
-            *(tables.leaf, made.edges, made.ends, tables.reach, tables.reach_scale),
-            *(tables.class_probs, self.nodes, self.mass, self.scale),
+            *(tables.leaf_nodes, made.edges, made.ends, tables.reach, tables.reach_scale),
+            *(tables.class_probs, self.leaves, self.mass, self.scale),
             *(found.prediction, found.runner_up, made.limit),
             NEAR * (self.factors + tables.depth),
             np.empty(trees, dtype=np.int64),

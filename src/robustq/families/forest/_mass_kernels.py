@@ -126,14 +126,13 @@ def weigh_leaf(
 
 @kernel(
     types.void(
-        *(types.boolean, code_vector, code_matrix, code_vector, code_vector, *contents),
+        *(types.boolean, code_vector, code_vector, code_vector, *contents),
         *(code_matrix, float_matrix, code_matrix, float_matrix_out, code_matrix_out),
     )
 )
 def weigh(
     plain,
     every,
-    nodes,
     kinds,
     slots,
     seen,
@@ -143,17 +142,17 @@ def weigh(
     normals,
     codes,
     numbers,
-    ends,
+    leaves,
     mass,
     scale,
 ):
-    """Write the mass of each complete row where it ends in each tree.
+    """Write the mass of each complete row where it ends in each tree, (trees, rows).
 
     `plain` tells that all features are narrow; `every` lists them.
     """
-    for tree in range(ends.shape[1]):
+    for tree in range(len(leaves)):
         for row in range(len(codes)):
-            leaf = np.int64(nodes[ends[row, tree], CHILD])
+            leaf = np.int64(leaves[tree, row])
             part, steps = 0.0, np.int64(0)
             if plain:
                 part = _multiply_sets(
@@ -166,7 +165,7 @@ def weigh(
                     *(1.0, np.int64(0), kinds, slots, seen, starts, entry_codes, entry_probs),
                     *(normals, leaf, codes, numbers, row),
                 )
-            mass[row, tree], scale[row, tree] = part, steps
+            mass[tree, row], scale[tree, row] = part, steps
 
 
 @inner
@@ -197,21 +196,19 @@ def _take_logarithms(out, row, exponent, trees):
 
 
 @kernel(
-    types.void(
-        *(code_matrix, *reaches, float_matrix, code_matrix, float_matrix, code_matrix),
-        float_matrix_out,
-    )
+    types.void(*reaches, float_matrix, code_matrix, float_matrix, code_matrix, float_matrix_out)
 )
-def mix(nodes, reach, reach_scale, class_probs, ends, mass, scale, out):
-    """Write log p(c, f) from what `trace` found; `out` is 0 before."""
-    for row in range(len(ends)):
+def mix(reach, reach_scale, class_probs, leaves, mass, scale, out):
+    """Write log p(c, f) of complete rows from where they end; `out` is 0 before."""
+    trees, rows = leaves.shape
+    for row in range(rows):
         exponent = np.int64(NOTHING)
-        for tree in range(ends.shape[1]):
-            leaf = nodes[ends[row, tree], CHILD]
-            steps = np.int64(scale[row, tree] + reach_scale[leaf])
-            part, steps = times(mass[row, tree], steps, reach[leaf])
+        for tree in range(trees):
+            leaf = leaves[tree, row]
+            steps = np.int64(scale[tree, row] + reach_scale[leaf])
+            part, steps = times(mass[tree, row], steps, reach[leaf])
             exponent = _add(out, row, exponent, class_probs, leaf, part, steps)
-        _take_logarithms(out, row, exponent, ends.shape[1])
+        _take_logarithms(out, row, exponent, trees)
 
 
 @inner

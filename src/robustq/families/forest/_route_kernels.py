@@ -24,7 +24,6 @@ from robustq.kernels import (
 from .model import CHILD, FEATURE, FIRST, LEAF, LENGTH, NARROW, NUMERIC
 
 __all__ = [
-    "LANES",
     "find",
     "goes_right",
     "longest_path",
@@ -40,7 +39,6 @@ routes = (
     *(code_vector, code_vector, code_vector, code_vector),
 )
 
-LANES = 8
 LONG = 16  # lists longer than this are searched by halving
 
 
@@ -107,55 +105,21 @@ def longest_path(parents, depth):
     return longest
 
 
-@inner
-def _route_sets(nodes, sets, root, codes, start, some, lanes):
-    """Send a few rows side by side to their leaves, all splits being sets.
-
-    A step waits for the one before, and a branch nobody can foresee costs more than what it
-    saves: a row that has arrived goes on the spot.
-    """
-    for lane in range(some):
-        lanes[lane] = root
-    going = np.int64(1)
-    while going:
-        going = np.int64(0)
-        for lane in range(some):
-            # Indices without a sign need no check for negative ones.
-            node = np.uint64(lanes[lane])
-            feature = np.int64(nodes[node, FEATURE])
-            inner = np.int64(feature >= 0)
-            code = np.uint64(codes[np.uint64(start + lane), np.uint64(feature * inner)])
-            right = np.int64(((sets[node, 1] >> code) & np.uint64(1)) ^ np.uint64(1))
-            lanes[lane] = nodes[node, CHILD] + right if inner else np.int64(node)
-            going |= inner
-
-
-@kernel(
-    types.void(types.boolean, *routes, code_matrix, float_matrix, int_vector_out, code_matrix_out)
-)
-def route(plain, nodes, sets, thresholds, lists, kinds, slots, roots, codes, numbers, lanes, ends):
-    """Write the node where each complete row ends in each tree.
-
-    Lanes are room, `LANES` long; `plain` tells that all features are narrow.
-    """
+@kernel(types.void(*routes, code_matrix, float_matrix, code_matrix_out))
+def route(nodes, sets, thresholds, lists, kinds, slots, roots, codes, numbers, leaves):
+    """Write the leaf where each complete row ends in each tree, (trees, rows)."""
     for tree in range(len(roots) - 1):
-        for start in range(0, len(codes), LANES):
-            some = min(LANES, len(codes) - start)
-            if plain:
-                _route_sets(nodes, sets, np.int64(roots[tree]), codes, start, some, lanes)
-            for lane in range(0 if plain else some):
-                node, row = np.int64(roots[tree]), start + lane
+        for row in range(len(codes)):
+            node = np.int64(roots[tree])
+            feature = nodes[node, FEATURE]
+            while feature != LEAF:
+                right = goes_right(
+                    *(nodes, sets, thresholds, lists, kinds[feature], slots[feature]),
+                    *(node, codes[row, feature], numbers, row),
+                )
+                node = nodes[node, CHILD] + right
                 feature = nodes[node, FEATURE]
-                while feature != LEAF:
-                    right = goes_right(
-                        *(nodes, sets, thresholds, lists, kinds[feature], slots[feature]),
-                        *(node, codes[row, feature], numbers, row),
-                    )
-                    node = nodes[node, CHILD] + right
-                    feature = nodes[node, FEATURE]
-                lanes[lane] = node
-            for lane in range(some):
-                ends[start + lane, tree] = lanes[lane]
+            leaves[tree, row] = nodes[node, CHILD]
 
 
 @kernel(
