@@ -34,6 +34,7 @@ __all__ = [
     "int_vector",
     "int_vector_out",
     "kernel",
+    "reordered",
 ]
 
 code_matrix = types.Array(types.int32, 2, "C", readonly=True)
@@ -55,6 +56,15 @@ float_matrix_out = types.Array(types.float64, 2, "C")
 # place only compiles faster when it is inlined.
 inner = numba.njit(
     nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True, _nrt=False
+)
+# Sums in whatever order is fastest: the same one each time.
+reordered = numba.njit(
+    nogil=True,
+    error_model="numpy",
+    fastmath={"reassoc"},
+    no_cpython_wrapper=True,
+    no_cfunc_wrapper=True,
+    _nrt=False,
 )
 inlined = numba.njit(nogil=True, error_model="numpy", inline="always")
 
