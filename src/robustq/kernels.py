@@ -15,9 +15,11 @@ from typing import Any
 import numba
 from numba import types
 from numba.core.caching import IndexDataCacheFile
+from numba.core.cgutils import ir, unpack_tuple
 from numba.extending import intrinsic
 
 __all__ = [
+    "add_scaled",
     "bool_vector",
     "code_matrix",
     "code_matrix_out",
@@ -77,6 +79,38 @@ def count_bits(_context, _word):
         return builder.ctpop(arguments[0])
 
     return types.uint64(types.uint64), generate
+
+
+@intrinsic
+def add_scaled(_context, _out, _row, _table, _place, _side, _factor):
+    """Add factor · table[place, side] to out[row], sixteen floats of 32 bits each.
+
+    Compilers cannot know that the two do not overlap, and go one by one.
+    """
+
+    def generate(context, builder, signature, arguments):
+        out, row, table, place, side, factor = arguments
+        lanes = ir.VectorType(ir.FloatType(), 16)
+
+        def point(kind, array, *indices):
+            given = context.make_array(kind)(context, builder, array)
+            at = indices[0]
+            sizes = unpack_tuple(builder, given.shape)[1:]
+            for index, size in zip(indices[1:], sizes, strict=False):
+                at = builder.add(builder.mul(at, size), index)
+            at = builder.mul(at, ir.Constant(at.type, 16))
+            return builder.bitcast(builder.gep(given.data, [at]), lanes.as_pointer())
+
+        target = point(signature.args[0], out, row)
+        source = point(signature.args[2], table, place, side)
+        scaled = ir.Constant(lanes, ir.Undefined)
+        for lane in range(16):
+            scaled = builder.insert_element(scaled, factor, ir.Constant(ir.IntType(32), lane))
+        product = builder.fmul(builder.load(source, align=4), scaled)
+        builder.store(builder.fadd(builder.load(target, align=4), product), target, align=4)
+        return context.get_dummy_value()
+
+    return types.void(_out, types.int64, _table, types.int64, types.int64, types.float32), generate
 
 
 def kernel(signature, *, allocates=False):

@@ -17,6 +17,7 @@ import numpy as np
 from numba import types
 
 from robustq.kernels import (
+    add_scaled,
     code_matrix,
     code_vector,
     float_matrix,
@@ -232,9 +233,8 @@ def _look(products, reach, leaves, terms, total, heights):
     for tree in range(len(leaves)):
         leaf = leaves[tree]
         share = np.float32(abs(terms[TERM, tree]) * reach[leaf] * unit)
-        side = np.uint64(terms[RAW, tree] < 0.0)
-        for k in range(POINTS):
-            heights[side, k] += share * products[leaf, side, k]
+        side = NEGATIVE if terms[RAW, tree] < 0.0 else POSITIVE
+        add_scaled(heights, side, products, leaf, side, share)
 
 
 @inner
