@@ -439,12 +439,12 @@ def test_a_forest_of_scikit_learn_keeps_its_trees(forest):
     trees = getattr(forest, "estimators_", [forest])
     assert model.n_estimators == len(trees)
     rows = model.encoding_.encode(Table.read(X))
-    ends = model.model_.trace(rows).nodes
+    ends = model.model_.trace(rows).leaves
     for index, tree in enumerate(trees):
         # The same leaves, whatever they are called.
         theirs = tree.tree_.apply(X.astype(np.float32))
-        pairs = {(a, b) for a, b in zip(theirs, ends[:, index], strict=True)}
-        assert len(pairs) == len(set(theirs)) == len(set(ends[:, index]))
+        pairs = {(a, b) for a, b in zip(theirs, ends[index], strict=True)}
+        assert len(pairs) == len(set(theirs)) == len(set(ends[index]))
     assert model.score(X, y) > 0.9
     assert np.all(model.robustness(X[:20]) >= 0)
 
@@ -459,7 +459,7 @@ def test_numbers_at_the_threshold_go_where_scikit_learn_sends_them():
     near = threshold + np.spacing(np.float32(threshold)) * np.linspace(-2, 2, 4001)
     points = np.stack([near, np.zeros_like(near)], axis=1)
     theirs = tree.apply(points) == tree.apply(points[:1])[0]
-    ends = model.model_.trace(model.encoding_.encode(Table.read(points))).nodes[:, 0]
+    ends = model.model_.trace(model.encoding_.encode(Table.read(points))).leaves[0]
     np.testing.assert_array_equal(ends == ends[0], theirs)
 
 

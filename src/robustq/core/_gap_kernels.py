@@ -30,7 +30,21 @@ from robustq.kernels import (
     kernel,
 )
 
-from ._lane_kernels import COLUMNS, FALL, LANES, RISE, SIZE, SUMS, N, P, W, add_up, climb, join, start
+from ._lane_kernels import (
+    COLUMNS,
+    FALL,
+    LANES,
+    RISE,
+    SIZE,
+    SUMS,
+    N,
+    P,
+    W,
+    add_up,
+    climb,
+    join,
+    start,
+)
 from ._mixture_kernels import NOTHING, PARENT
 from ._mixture_kernels import FALL as FALLS
 from ._mixture_kernels import RISE as RISES
@@ -408,9 +422,7 @@ def search(
                 x = x if x <= limit else math.inf
             elif signs == 2:
                 below = min(limit, found[row])
-                x = _compare(
-                    below, near, entries, count, copied, terms, stack, xs, sums, knots
-                )
+                x = _compare(below, near, entries, count, copied, terms, stack, xs, sums, knots)
             if math.isnan(x):
                 found[row], tipping[row] = x, rival
                 break

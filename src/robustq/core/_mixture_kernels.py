@@ -7,8 +7,8 @@ Of each tree only the leaf that f falls into counts, with v = (p(ĉ) − p(c)) �
 
 with the weights w of the edges on the path, and slopes l and u that the ball gives them
 (`mixtures.BallTables`). P falls and N rises; the robustness is the root of log P − log N, found by
-Newton's method in a kept bracket. The edges of all paths of a row are copied to one place first:
-they are read again in every step.
+Newton's method in a kept bracket. Coarse products of all paths at a few x tell where to begin. The
+edges of all paths of a row are copied to one place: they are read again in every step.
 """
 
 import math
@@ -17,6 +17,7 @@ import numpy as np
 from numba import types
 
 from robustq.kernels import (
+    add_scaled,
     code_matrix,
     code_vector,
     float_matrix,
@@ -27,92 +28,92 @@ from robustq.kernels import (
     int_vector,
     int_vector_out,
     kernel,
+    reordered,
 )
 
+from ._path_kernels import PARENT, POINTS, SETTLES, VANISHES
 from ._scale_kernels import shrink
 from .scale import LOG_STEP
 
-__all__ = ["EDGES", "ENDS", "TERMS", "find_ends", "search"]
+__all__ = ["FALL", "HEIGHTS", "LANES", "NOTHING", "PATHS", "RISE", "TERMS", "W", "search"]
 
-EDGES = W, FALL, RISE, PARENT = range(4)
-ENDS = VANISHES, SETTLES = range(2)
-# The rows of the room to work in, one column for each tree.
-TERMS = TERM, LOG_TERM, PRODUCT, SLOPE = range(4)
+# The rows of the room to work in, one column for each tree: v, v divided by a power of two for all
+# trees, how much smaller than the largest the scale of v is, and the product of the path and its
+# slope.
+TERMS = RAW, STEPS, TERM, PRODUCT, SLOPE = range(5)
+LOWER, UPPER = PRODUCT, SLOPE  # of the path alone
+HEIGHTS = POSITIVE, NEGATIVE = range(2)
+PATHS = (W, FALL, RISE, PICKED) = range(4)
+products_in = types.Array(types.float32, 3, "C", readonly=True)
+heights_out = types.Array(types.float32, 2, "C")
+paths_out = types.Array(types.float64, 3, "C")
+LANES = 16
 TINY = 1e-250  # sums below this are computed in logarithms
-MAX_STEPS = 300
-CHILD = 1  # the column of the number of a leaf
+MAX_STEPS, FEW_STEPS = 300, 12
 ENOUGH = 1e-10  # how near, relative, is near enough
 NARROW_BRACKET = 1e-13
+CLOSE = 1e-4  # steps below this, relative, lead to the root
 NOTHING = np.int64(-(2**40))  # the scale of 0
 FARTHEST = 45.0  # e to the minus this is nothing beside 1
-
-
-@kernel(types.void(float_matrix, float_matrix_out))
-def find_ends(edges, ends):
-    """Write for each node where its lower path product vanishes, and where nothing changes.
-
-    Parents stand before their children.
-    """
-    for node in range(len(edges)):
-        parent = np.int64(edges[node, PARENT])
-        weight, fall, rise = edges[node, W], edges[node, FALL], edges[node, RISE]
-        if parent == node:
-            ends[node, VANISHES], ends[node, SETTLES] = math.inf, 0.0
-            continue
-        vanishes = 0.0 if weight == 0.0 else (weight / fall if fall > 0.0 else math.inf)
-        settles = (1.0 - weight) / rise if rise > 0.0 else 0.0
-        ends[node, VANISHES] = min(ends[parent, VANISHES], vanishes)
-        # Beyond all of these, whichever side the tree is on.
-        settles = max(settles, vanishes if vanishes < math.inf else 0.0)
-        ends[node, SETTLES] = max(ends[parent, SETTLES], settles)
+UNSURE = -1.0
 
 
 @inner
-def _copy_paths(edges, nodes, row, terms, room, weights, slopes):
-    """Copy the edges on the paths of a row, with the slopes that count; return how many levels.
+def _copy_paths(edges, leaf_nodes, leaves, room, paths):
+    """Copy the edges on the paths of a row; return how many levels there are.
 
     Trees stand side by side: their steps do not wait for each other, and they are multiplied
     several at once. A root is its own parent, with the factor 1: short paths fill themselves up.
     """
-    trees = nodes.shape[1]
+    trees = len(leaves)
     for tree in range(trees):
-        room[tree] = nodes[row, tree]
-        # Slopes are picked by position: FALL, or RISE.
-        room[trees + tree] = FALL if math.copysign(1.0, terms[TERM, tree]) > 0.0 else RISE
+        room[tree] = leaf_nodes[leaves[tree]]
     level, going = 0, np.int64(1)
     while going:
         going = np.int64(0)
         for tree in range(trees):
             node = np.uint64(room[tree])
             parent = np.int64(edges[node, PARENT])
-            weights[level, tree] = edges[node, W]
-            slopes[level, tree] = edges[node, np.uint64(room[trees + tree])]
-            going |= np.int64(parent != room[tree])
+            paths[W, level, tree] = edges[node, W]
+            paths[FALL, level, tree] = edges[node, FALL]
+            paths[RISE, level, tree] = edges[node, RISE]
+            going |= parent ^ room[tree]
             room[tree] = parent
         level += 1
-    for k in range(level):
-        for tree in range(trees):
-            slopes[k, tree] *= -math.copysign(1.0, terms[TERM, tree])
     return level
 
 
 @inner
+def _pick_slopes(levels, paths, terms):
+    """Write the slopes that count: how fast the trees of P fall, and those of N rise."""
+    for level in range(levels):
+        for tree in range(terms.shape[1]):
+            fall, rise = -paths[FALL, level, tree], paths[RISE, level, tree]
+            paths[PICKED, level, tree] = fall if terms[RAW, tree] > 0.0 else rise
+
+
+@inner
 def _set_terms(leaves, class_probs, mass, scale, row, best, rival, terms):
-    """Write v of each tree, divided by one power of two for all; return whether any is not 0."""
-    largest = NOTHING
-    for tree in range(mass.shape[1]):
+    """Write v of each tree, and v divided by one power of two for all; return how many are not 0.
+
+    Also how many of them are negative.
+    """
+    largest, some, against = NOTHING, np.int64(0), np.int64(0)
+    for tree in range(len(leaves)):
         leaf = leaves[tree]
         gap = class_probs[leaf, best] - class_probs[leaf, rival]
-        terms[TERM, tree] = gap * mass[row, tree]
-        if terms[TERM, tree] != 0.0:
-            largest = max(largest, np.int64(scale[row, tree]))
-    for tree in range(mass.shape[1]):
-        steps = largest - np.int64(scale[row, tree])
-        term = abs(terms[TERM, tree])
-        terms[LOG_TERM, tree] = math.log(term) - steps * LOG_STEP if term > 0.0 else -math.inf
+        raw = gap * mass[tree, row]
+        terms[RAW, tree] = raw
+        some += np.int64(raw != 0.0)
+        against += np.int64(raw < 0.0)
+        if raw != 0.0:
+            largest = max(largest, np.int64(scale[tree, row]))
+    for tree in range(len(leaves)):
+        steps = largest - np.int64(scale[tree, row])
+        terms[TERM, tree], terms[STEPS, tree] = terms[RAW, tree], steps
         if steps > 0:
             terms[TERM, tree] *= shrink(steps)
-    return largest > NOTHING
+    return some, against
 
 
 @inner
@@ -134,44 +135,57 @@ def _weigh_lead(reach, reach_scale, leaves, terms, trees):
 
 
 @inner
-def _evaluate(x, levels, weights, slopes, terms, trees):
-    """Return P, its slope, N, and its slope."""
-    for tree in range(trees):
+def _evaluate(x, levels, paths, terms):
+    """Return P, its slope, N, and its slope.
+
+    Loops go beyond the trees, over terms of 0 to which no path leads: whole lanes.
+    """
+    width = terms.shape[1]
+    for tree in range(width):
         terms[PRODUCT, tree], terms[SLOPE, tree] = abs(terms[TERM, tree]), 0.0
     for level in range(levels):
-        for tree in range(trees):
-            slope = slopes[level, tree]
-            factor = weights[level, tree] + x * slope
+        for tree in range(width):
+            slope = paths[PICKED, level, tree]
+            factor = paths[W, level, tree] + x * slope
             slope = slope if 0.0 < factor <= 1.0 else 0.0
             factor = factor if factor > 0.0 else 0.0
             factor = factor if factor < 1.0 else 1.0
             product = terms[PRODUCT, tree]
             terms[SLOPE, tree] = terms[SLOPE, tree] * factor + product * slope
             terms[PRODUCT, tree] = product * factor
+    return _sum_up(terms)
+
+
+@reordered
+def _sum_up(terms):
+    """Return the sums of products and slopes of the positive terms, and of the others."""
     positive, fall, negative, rise = 0.0, 0.0, 0.0, 0.0
-    for tree in range(trees):
-        if terms[TERM, tree] > 0.0:
-            positive += terms[PRODUCT, tree]
-            fall += terms[SLOPE, tree]
-        else:
-            negative += terms[PRODUCT, tree]
-            rise += terms[SLOPE, tree]
+    for tree in range(terms.shape[1]):
+        ahead = terms[TERM, tree] > 0.0
+        product, slope = terms[PRODUCT, tree], terms[SLOPE, tree]
+        positive += product if ahead else 0.0
+        fall += slope if ahead else 0.0
+        negative += 0.0 if ahead else product
+        rise += 0.0 if ahead else slope
     return positive, fall, negative, rise
 
 
 @inner
-def _log_ratio(x, levels, weights, slopes, terms, trees):
+def _log_ratio(x, levels, paths, terms, trees):
     """Return log P − log N where products may underflow."""
     most, least = -math.inf, -math.inf  # the largest logarithms on both sides
     positive, negative = 0.0, 0.0
     for tree in range(trees):
-        height = terms[LOG_TERM, tree]
+        raw = abs(terms[RAW, tree])
+        if raw == 0.0:
+            continue
+        height = math.log(raw) - terms[STEPS, tree] * LOG_STEP
         for level in range(levels):
-            factor = weights[level, tree] + x * slopes[level, tree]
+            factor = paths[W, level, tree] + x * paths[PICKED, level, tree]
             height += math.log(min(factor, 1.0)) if factor > 0.0 else -math.inf
         if height == -math.inf:
             continue
-        if math.copysign(1.0, terms[TERM, tree]) > 0.0:
+        if terms[RAW, tree] > 0.0:
             top = max(most, height)
             positive = positive * math.exp(most - top) + math.exp(height - top)
             most = top
@@ -187,74 +201,116 @@ def _log_ratio(x, levels, weights, slopes, terms, trees):
 
 
 @inner
-def _height(x, levels, weights, slopes, terms, trees):
+def _height(x, levels, paths, terms, trees):
     """Return h = log P − log N, and its slope (NaN where it is not to be had)."""
-    positive, fall, negative, rise = _evaluate(x, levels, weights, slopes, terms, trees)
+    positive, fall, negative, rise = _evaluate(x, levels, paths, terms)
     if positive < TINY or negative < TINY:
-        return _log_ratio(x, levels, weights, slopes, terms, trees), math.nan
+        return _log_ratio(x, levels, paths, terms, trees), math.nan
     return math.log(positive / negative), fall / positive - rise / negative
 
 
 @inner
-def _combine_ends(ends, nodes, row, reach, leaves, terms, trees):
-    """Return where P vanishes, where nothing changes any more, and whether N is 0 for ever.
-
-    Also where the largest tree of P vanishes.
-    """
-    vanishes, settles, alone = 0.0, 0.0, True
-    main, largest = 0.0, 0.0
+def _combine_ends(ends, reach, leaves, terms, trees):
+    """Return where P vanishes, where nothing changes any more, and where P's largest tree ends."""
+    vanishes, settles, main, largest = 0.0, 0.0, 0.0, -1.0
     for tree in range(trees):
-        if terms[LOG_TERM, tree] == -math.inf:
-            continue
-        node = nodes[row, tree]
-        settles = max(settles, ends[node, SETTLES])
-        if math.copysign(1.0, terms[TERM, tree]) > 0.0:
-            vanishes = max(vanishes, ends[node, VANISHES])
-            share = terms[TERM, tree] * reach[leaves[tree]]
-            if share >= largest:
-                main, largest = ends[node, VANISHES], share
-        else:
-            alone = False
-    return vanishes, settles, alone, main
+        leaf, raw = leaves[tree], terms[RAW, tree]
+        end, settled = ends[leaf, VANISHES], ends[leaf, SETTLES]
+        settles = max(settles, settled if raw != 0.0 else 0.0)
+        vanishes = max(vanishes, end if raw > 0.0 else 0.0)
+        share = terms[TERM, tree] * reach[leaf] if raw > 0.0 else -1.0
+        if share >= largest:
+            main, largest = end, share
+    return vanishes, settles, main
 
 
 @inner
-def _solve(levels, weights, slopes, terms, trees, vanishes, settles, main, limit, near):
-    """Return the root of h below a limit, infinity if it lies beyond; NaN where rounding decides.
+def _look(products, reach, leaves, terms, total, heights):
+    """Write P and N at all points, coarsely, relative to P + N at x = 0."""
+    unit = 1.0 / total
+    for k in range(POINTS):
+        heights[POSITIVE, k] = heights[NEGATIVE, k] = 0.0
+    for tree in range(len(leaves)):
+        leaf = leaves[tree]
+        share = np.float32(abs(terms[TERM, tree]) * reach[leaf] * unit)
+        side = NEGATIVE if terms[RAW, tree] < 0.0 else POSITIVE
+        add_scaled(heights, side, products, leaf, side, share)
 
-    Where P vanishes at some x = a, or falls steeply because its largest tree does, the search is
-    for y with x = a (1 − e^(−y)): in y, log P is nearly straight.
-    """
+
+@inner
+def _straighten(x, end):
+    """Return y with x = a (1 − e^(−y)), for an a at which P vanishes; or x if there is none."""
+    return min(-math.log1p(-x / end), FARTHEST) if end < math.inf else x
+
+
+@inner
+def _guess(points, heights, lead, main, vanishes):
+    """Return about where the root is, or infinity if it is beyond the last point."""
+    k = 0
+    while k < POINTS and heights[POSITIVE, k] > heights[NEGATIVE, k]:
+        k += 1
+    if k == POINTS:
+        return math.inf
+    # From two points around the root; or, where P has vanished, from two before it.
+    after = k if heights[POSITIVE, k] > 0.0 else k - 1
+    x, y = (points[after - 1] if after > 0 else 0.0), points[max(after, 0)]
+    positive, negative = 0.5 + 0.5 * lead, 0.5 - 0.5 * lead
+    if after > 0:
+        positive, negative = heights[POSITIVE, after - 1], heights[NEGATIVE, after - 1]
+    if after < 0 or negative <= 0.0 or heights[NEGATIVE, after] <= 0.0:
+        return x
+    end = main if y < main else vanishes
+    before = math.log(positive / negative)
+    drop = before - math.log(heights[POSITIVE, after] / heights[NEGATIVE, after])
+    x, y = _straighten(x, end), _straighten(y, end)
+    y = x + (y - x) * before / drop
+    return -end * math.expm1(-y) if end < math.inf else y
+
+
+@inner
+def _solve(levels, paths, terms, trees, vanishes, settles, main, limit, near):
+    """Return the root of h below a limit, infinity beyond it; NaN where rounding decides."""
     top = min(limit, vanishes)
     if top == math.inf:
         top = settles
     if top < vanishes:
-        height, _ = _height(top, levels, weights, slopes, terms, trees)
+        height, _ = _height(top, levels, paths, terms, trees)
         if abs(height) <= near:
             return math.nan
         if height > 0.0:
             return math.inf
     end, bottom = vanishes, 0.0
     if main < top:
-        height, _ = _height(main, levels, weights, slopes, terms, trees)
+        height, _ = _height(main, levels, paths, terms, trees)
         if height > 0.0:
             bottom = main
         else:
             end, top = main, main
-    bent = end < math.inf
-    low, high = bottom, top
-    if bent:
-        low, high = -math.log1p(-bottom / end), min(-math.log1p(-top / end), FARTHEST)
-    y, last, before, flat = low, high - low, high - low, math.inf
-    for _ in range(MAX_STEPS):
+    return _narrow(bottom, top, end, bottom, MAX_STEPS, levels, paths, terms, trees, near)
+
+
+@inner
+def _narrow(bottom, top, end, start, most, levels, paths, terms, trees, near):
+    """Return the root of h in a bracket; NaN where rounding decides.
+
+    Where P vanishes at some x = a, or falls steeply because its largest tree does, the search is
+    for y with x = a (1 − e^(−y)): in y, log P is nearly straight.
+
+    With fewer steps than `MAX_STEPS` the upper end of the bracket need not be one: it is `UNSURE`
+    if none is found.
+    """
+    bent, sure = end < math.inf, most == MAX_STEPS
+    low, high, y = _straighten(bottom, end), _straighten(top, end), _straighten(start, end)
+    last, before, flat = high - low, high - low, math.inf
+    for _ in range(most):
         x, left = y, 1.0
         if bent:
             x, left = -end * math.expm1(-y), end * math.exp(-y)
-        height, slope = _height(x, levels, weights, slopes, terms, trees)
+        height, slope = _height(x, levels, paths, terms, trees)
         if height > 0.0:
             low, bottom = y, x
         else:
-            high, top = y, x
+            high, top, sure = y, x, True
         # A root is one only when the sign has been seen to change: at a kink, slopes deceive.
         if top - bottom <= 3.0 * ENOUGH * top or high - low <= NARROW_BRACKET * high:
             flat = min(flat, abs(slope) * x)
@@ -262,31 +318,111 @@ def _solve(levels, weights, slopes, terms, trees, vanishes, settles, main, limit
         step, enough = -height / (slope * left), ENOUGH * x / left
         if abs(step) <= enough:
             flat = abs(slope) * x
+            if height <= 0.0 and bottom > 0.0:
+                # Left of a kink h is steeper: from the right, slopes tell no less than the truth.
+                return math.nan if flat <= near else max(x + step * left, bottom)
             step = abs(step) + enough if height > 0.0 else -abs(step) - enough
+        elif abs(step) <= CLOSE * y:
+            step += 0.5 * enough  # what is left is a square: come from the right
         # Newton's step is taken as long as steps shrink by half, every other time at least.
         if not (low < y + step < high and 2.0 * abs(step) < before):
             step = 0.5 * (low + high) - y
         before, last = last, abs(step)
         y += step
+    if not sure or (most < MAX_STEPS and top - bottom > 3.0 * ENOUGH * top):
+        return UNSURE
     return math.nan if flat <= near else 0.5 * (bottom + top)
+
+
+@inner
+def _oppose(forest, ball, leaves, paths, terms, heights, levels, against, limit, near):
+    """Return where the prediction flips to a rival, whose terms are set, below a limit."""
+    ends, products, points = ball
+    reach, reach_scale = forest
+    trees = len(leaves)
+    if against == 0:
+        # Nobody minds: until the last tree has vanished.
+        vanishes = 0.0
+        for tree in range(trees):
+            end = ends[leaves[tree], VANISHES]
+            vanishes = max(vanishes, end if terms[RAW, tree] > 0.0 else 0.0)
+        return vanishes if vanishes <= limit else math.inf
+    lead, total = _weigh_lead(reach, reach_scale, leaves, terms, trees)
+    if lead <= near * total:
+        return math.nan
+    vanishes, settles, main = _combine_ends(ends, reach, leaves, terms, trees)
+    _pick_slopes(levels, paths, terms)
+    _look(products, reach, leaves, terms, total, heights)
+    guess = _guess(points, heights, lead / total, main, vanishes)
+    top = min(limit, vanishes)
+    if guess < top:
+        end = main if guess < main else vanishes
+        x = _narrow(0.0, min(top, end), end, guess, FEW_STEPS, levels, paths, terms, trees, near)
+        if x != UNSURE:
+            return x
+    return _solve(levels, paths, terms, trees, vanishes, settles, main, limit, near)
+
+
+@inner
+def _settle(ends, leaves):
+    """Return where nothing changes any more, whoever the rival is."""
+    settles = 0.0
+    for leaf in leaves:
+        settles = max(settles, ends[leaf, SETTLES])
+    return settles
+
+
+@inner
+def _bound_paths(x, levels, paths, bounds):
+    """Write the lower and the upper product of each path."""
+    for tree in range(bounds.shape[1]):
+        bounds[LOWER, tree] = bounds[UPPER, tree] = 1.0
+    for level in range(levels):
+        for tree in range(bounds.shape[1]):
+            lower = paths[W, level, tree] - x * paths[FALL, level, tree]
+            upper = paths[W, level, tree] + x * paths[RISE, level, tree]
+            bounds[LOWER, tree] *= lower if lower > 0.0 else 0.0
+            bounds[UPPER, tree] *= upper if upper < 1.0 else 1.0
+
+
+@inner
+def _clear(class_probs, leaves, mass, scale, row, best, bounds, near, margins):
+    """Write for each class whether the prediction still beats it, clearly (1), or may not (0)."""
+    classes = class_probs.shape[1]
+    for c in range(classes):
+        margins[0, c] = margins[1, c] = 0.0
+    for tree in range(len(leaves)):
+        # Whoever needs smaller scales is looked at by itself.
+        part = mass[tree, row] if scale[tree, row] == 0 else math.nan
+        lower, upper = part * bounds[LOWER, tree], part * bounds[UPPER, tree]
+        leaf = leaves[tree]
+        for c in range(classes):
+            gap = class_probs[leaf, best] - class_probs[leaf, c]
+            value = gap * (lower if gap > 0.0 else upper)
+            margins[0, c] += value
+            margins[1, c] += abs(value)
+    for c in range(classes):
+        margins[0, c] = 1.0 if margins[0, c] > max(near * margins[1, c], TINY) else 0.0
 
 
 @kernel(
     types.void(
-        *(code_matrix, float_matrix, float_matrix, float_vector, code_vector, float_matrix),
+        *(int_vector, float_matrix, float_vector, code_vector, float_matrix),
+        types.Tuple((float_matrix, products_in, float_vector)),
         *(code_matrix, float_matrix, code_matrix, int_vector, int_vector),
         *(types.float64, types.float64, int_vector_out, int_vector_out),
-        *(float_matrix_out, float_matrix_out, float_matrix_out, float_vector_out, int_vector_out),
+        *(paths_out, float_matrix_out, heights_out, float_matrix_out),
+        *(float_vector_out, int_vector_out),
     )
 )
 def search(
-    tree_nodes,
+    leaf_nodes,
     edges,
-    ends,
     reach,
     reach_scale,
     class_probs,
-    nodes,
+    ball,
+    ends_at,
     mass,
     scale,
     prediction,
@@ -295,9 +431,10 @@ def search(
     near,
     leaves,
     room,
-    weights,
-    slopes,
+    paths,
     terms,
+    heights,
+    margins,
     found,
     tipping,
 ):
@@ -307,48 +444,46 @@ def search(
 
     Parameters
     ----------
-    tree_nodes, reach, reach_scale, class_probs : of the forest
+    leaf_nodes, reach, reach_scale, class_probs : of the forest
     edges : (nodes, 4), the weight of the edge to each node, its slopes, and the parent
-    ends : (nodes, 2), from `find_ends`
-    nodes, mass, scale : (rows, trees), see `mixtures.Mixtures`
+    ball : (leaves, 2), from `find_ends`; (leaves, 2, points), from `find_products`; (points,)
+    ends_at, mass, scale : (trees, rows), see `mixtures.Mixtures`
     prediction, runner_up : (rows,)
     limit : where x ends
     near : how near, relative, is too near
-    leaves, room, weights, slopes, terms : to work in
+    leaves, room, paths, terms, heights, margins : to work in
     """
-    trees, classes = nodes.shape[1], class_probs.shape[1]
-    for row in range(len(nodes)):
+    (trees, rows), classes = ends_at.shape, class_probs.shape[1]
+    for row in range(rows):
         best = prediction[row]
         found[row], tipping[row] = math.inf, -1
-        if classes == 1:
-            continue
+        levels = np.int64(0)
         for tree in range(trees):
-            leaves[tree] = tree_nodes[nodes[row, tree], CHILD]
-        for turn in range(classes + 1):
-            # The runner-up is the first: who comes after mostly needs one look.
+            leaves[tree] = ends_at[tree, row]
+        for turn in range(classes + 1 if classes > 1 else 0):
+            # The runner-up is the first: most of the others are cleared by one look at all.
             rival = runner_up[row] if turn == 0 else np.int64(turn - 1)
-            if rival == best or (turn > 0 and rival == runner_up[row]):
+            if rival == best or (turn > 0 and (rival == runner_up[row] or margins[0, rival] > 0.0)):
                 continue
-            if not _set_terms(leaves, class_probs, mass, scale, row, best, rival, terms):
+            some, against = _set_terms(leaves, class_probs, mass, scale, row, best, rival, terms)
+            if some == 0:
                 found[row], tipping[row] = 0.0, rival
                 break
-            lead, total = _weigh_lead(reach, reach_scale, leaves, terms, trees)
-            if lead <= near * total:
-                found[row], tipping[row] = math.nan, rival
-                break
-            vanishes, settles, alone, main = _combine_ends(
-                ends, nodes, row, reach, leaves, terms, trees
+            if levels == 0 and (against or classes > 2):
+                levels = _copy_paths(edges, leaf_nodes, leaves, room, paths)
+            below = min(limit, found[row])
+            x = _oppose(
+                *((reach, reach_scale), ball, leaves, paths, terms, heights, levels),
+                *(against, below, near),
             )
-            if alone:
-                x = vanishes if vanishes <= limit else math.inf
-            else:
-                levels = _copy_paths(edges, nodes, row, terms, room, weights, slopes)
-                below = min(limit, found[row])
-                x = _solve(
-                    levels, weights, slopes, terms, trees, vanishes, settles, main, below, near
-                )
             if math.isnan(x):
                 found[row], tipping[row] = x, rival
                 break
             if x < found[row]:
                 found[row], tipping[row] = x, rival
+            if turn == 0 and classes > 2:
+                at = min(found[row], limit)
+                if at == math.inf:
+                    at = _settle(ball[0], leaves)
+                _bound_paths(at, levels, paths, terms)
+                _clear(class_probs, leaves, mass, scale, row, best, terms, near, margins)

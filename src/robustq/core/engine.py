@@ -84,7 +84,12 @@ def has_kernel(model: Model, rows: Rows, neighbourhood: Bound) -> bool:
 
 
 def quantify(
-    model: Model, rows: Rows, neighbourhoods: Sequence[Bound], *, general: bool = False
+    model: Model,
+    rows: Rows,
+    neighbourhoods: Sequence[Bound],
+    *,
+    general: bool = False,
+    distinct: bool = False,
 ) -> Quantified:
     """Return the predictions of rows and their robustness.
 
@@ -95,7 +100,11 @@ def quantify(
     neighbourhoods : sequence of Perturbed, OnAtoms or Coupled
     general : bool
         Whether to use the general path also where there is a kernel.
+    distinct : bool
+        Whether all rows differ; else each kind is looked at once.
     """
+    if distinct:
+        return _Work(model, rows, general=general).quantify(neighbourhoods)
     firsts, twins = find_distinct(rows.bits)
     if len(firsts) == len(rows):
         return _Work(model, rows, general=general).quantify(neighbourhoods)

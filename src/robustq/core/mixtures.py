@@ -15,6 +15,8 @@ import numpy as np
 from .circuits import find_limit, size_of
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from robustq.arrays import Codes, Floats, Indices
 
     from .keeping import Keeper
@@ -27,6 +29,7 @@ __all__ = ["NEAR", "MixtureTables", "Mixtures", "Straight"]
 # are told apart in exact arithmetic.
 NEAR = 2e-7
 FAR = 0.9
+RANGE = 400.0  # of the points that are looked at first
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,8 +38,8 @@ class MixtureTables:
 
     Attributes
     ----------
-    leaf : ndarray of shape (nodes, 4)
-        The second column is the number of the leaf, at a leaf.
+    leaf_nodes : ndarray of shape (leaves,)
+        The node of each leaf.
     weights : ndarray of shape (nodes,)
         The weight of each node among the children of its parent.
     parents : ndarray of shape (nodes,)
@@ -52,7 +55,7 @@ class MixtureTables:
         The position of the weights among the model's parts.
     """
 
-    leaf: Codes
+    leaf_nodes: Indices
     weights: Floats
     parents: Codes
     rows: Floats | None
@@ -70,9 +73,9 @@ class BallTables(NamedTuple):
     """
 
     edges: Floats
-    ends: Floats
     scale: float
     limit: float
+    looks: tuple[Floats, NDArray[np.float32], Floats]
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,41 +138,50 @@ class Mixtures(Straight):
 
     Attributes
     ----------
-    nodes : ndarray of shape (rows, trees)
-        The node of the leaf.
-    mass, scale : ndarray of shape (rows, trees)
+    leaves : ndarray of shape (trees, rows)
+    mass, scale : ndarray of shape (trees, rows)
         Π p(f_i) there, as mantissa and scale.
     """
 
-    nodes: Codes
+    leaves: Codes
     mass: Floats
     scale: Codes
 
     def solve(self, perturbed: Perturbed, found: Quantified) -> tuple[Floats, Indices]:
         """Return x and the tipping class of each row; x is NaN where rounding would show."""
         from . import _mixture_kernels as kernels  # noqa: PLC0415 (numba is imported when needed)
+        from ._path_kernels import POINTS  # noqa: PLC0415
 
         made, tables = self.made(perturbed), self.tables
-        rows, trees = self.nodes.shape
+        trees, rows = self.leaves.shape
         y, tipping = np.empty(rows), np.empty(rows, dtype=np.int64)
         kernels.search(
-            *(tables.leaf, made.edges, made.ends, tables.reach, tables.reach_scale),
-            *(tables.class_probs, self.nodes, self.mass, self.scale),
+            *(tables.leaf_nodes, made.edges, tables.reach, tables.reach_scale),
+            *(tables.class_probs, made.looks, self.leaves, self.mass, self.scale),
             *(found.prediction, found.runner_up, made.limit),
             NEAR * (self.factors + tables.depth),
-            np.empty(trees, dtype=np.int64),
-            np.empty(2 * trees, dtype=np.int64),
-            np.empty((tables.depth + 1, trees)),
-            np.empty((tables.depth + 1, trees)),
-            np.empty((len(kernels.TERMS), trees)),
+            *(np.empty(trees, dtype=np.int64), np.empty(trees, dtype=np.int64)),
+            *_make_room(trees, tables.depth),
+            np.empty((len(kernels.HEIGHTS), POINTS), dtype=np.float32),
+            np.empty((2, tables.class_probs.shape[1])),
             *(y, tipping),
         )
         return self.forget_unclear(perturbed, y), tipping
 
 
+def _make_room(trees: int, depth: int) -> tuple[Floats, Floats]:
+    """Return paths and terms to be filled; of more than all trees, to which no path leads."""
+    from . import _mixture_kernels as kernels  # noqa: PLC0415 (numba is imported when needed)
+
+    width = -(-trees // kernels.LANES) * kernels.LANES
+    paths = np.zeros((len(kernels.PATHS), depth + 1, width))
+    paths[kernels.W] = 1.0
+    return paths, np.zeros((len(kernels.TERMS), width))
+
+
 def _make_tables(perturbed: Perturbed, tables: MixtureTables) -> BallTables | None:
     """Return what a ball makes of the weights; None where the kernel cannot use it."""
-    from . import _mixture_kernels as kernels  # noqa: PLC0415 (numba is imported when needed)
+    from . import _path_kernels as kernels  # noqa: PLC0415 (numba is imported when needed)
 
     rows = None
     is_root = tables.parents < 0
@@ -193,9 +205,25 @@ def _make_tables(perturbed: Perturbed, tables: MixtureTables) -> BallTables | No
     edges = np.stack([tables.weights, fall, rise, parents], axis=1)
     # A root has no edge above it, and is its own parent.
     edges[is_root, : kernels.PARENT] = 1.0, 0.0, 0.0
-    ends = np.empty((len(edges), len(kernels.ENDS)))
-    kernels.find_ends(edges, ends)
     limit = find_limit(perturbed)
     if scale > 0.0:
         limit = 1.0 / scale if limit > 1e200 else limit / (1.0 + limit * scale)
-    return BallTables(edges, ends, scale, limit)
+    return BallTables(edges, scale, limit, _look_ahead(edges, tables.leaf_nodes, limit))
+
+
+def _look_ahead(
+    edges: Floats, leaf_nodes: Indices, limit: float
+) -> tuple[Floats, NDArray[np.float32], Floats]:
+    """Return where leaves end, and what comes before, at points that are looked at first."""
+    from . import _path_kernels as kernels  # noqa: PLC0415 (numba is imported when needed)
+
+    ends = np.empty((len(edges), len(kernels.ENDS)))
+    kernels.find_ends(edges, ends)
+    ends = ends[leaf_nodes]
+    # Beyond this no tree is left that could carry a prediction.
+    vanishes = ends[:, kernels.VANISHES]
+    last = min(limit, float(vanishes[np.isfinite(vanishes)].max(initial=0.0)) or 1.0)
+    points = last * np.geomspace(1.0 / RANGE, 1.0, kernels.POINTS)
+    products = np.empty((len(edges), 2, kernels.POINTS), dtype=np.float32)
+    kernels.find_products(edges, points, products)
+    return ends, products[leaf_nodes], points

@@ -368,16 +368,18 @@ class GenerativeClassifier(Scoring, ClassifierMixin, BaseEstimator, ABC):
     def _quantify_rows(self, rows: Rows, bound: Sequence[Bound]) -> Quantified:
         """Return what is found for rows of which each kind is looked at once."""
         firsts, twins = find_distinct(rows.bits)
+        differ = len(firsts) == len(rows)
         found = Quantified.empty(len(bound), len(firsts))
 
         def work(block: slice) -> None:
-            found.put(block, engine.quantify(self.model_, rows[firsts[block]], bound))
+            part = rows[block] if differ else rows[firsts[block]]
+            found.put(block, engine.quantify(self.model_, part, bound, distinct=True))
 
         # Enough blocks for all threads; large ones, since each reads the whole model once.
         share = -(-len(firsts) // (self._threads() or count_cores()))
         block_rows = min(BLOCK_ROWS, max(LEAST_ROWS, share))
         for_each_block(work, len(firsts), block_rows, self._threads())
-        return found.take(twins)
+        return found if differ else found.take(twins)
 
     def _bind(self, neighbourhoods: Sequence[Neighbourhood]) -> list[Bound]:
         names = self.encoding_.names

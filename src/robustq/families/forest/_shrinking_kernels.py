@@ -18,7 +18,7 @@ from robustq.kernels import (
     kernel,
 )
 
-from ._route_kernels import locate
+from ._mass_kernels import locate
 from .model import NUMERIC
 
 __all__ = ["rate"]

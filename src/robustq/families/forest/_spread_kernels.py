@@ -19,7 +19,6 @@ from robustq.kernels import (
     code_vector_out,
     float_matrix,
     float_matrix_out,
-    float_vector,
     float_vector_out,
     inner,
     int_vector,
@@ -29,17 +28,16 @@ from robustq.kernels import (
     lowest_bit,
 )
 
-from ._route_kernels import (
+from ._mass_kernels import (
     NOTHING,
-    _add,
-    _goes_right,
-    _multiply_sets,
-    _take_logarithms,
-    _weigh,
+    add_leaf,
     contents,
+    multiply_sets,
     reaches,
-    routes,
+    take_logarithms,
+    weigh_leaf,
 )
+from ._route_kernels import goes_right, routes
 from .model import CHILD, FEATURE, LEAF
 
 __all__ = ["LONGEST", "fill_sets", "intersect", "lay_out", "walk", "weigh_reached"]
@@ -229,7 +227,7 @@ def walk(
                 while feature != LEAF:
                     child, code = np.int64(nodes[node, CHILD]), codes[row, feature]
                     if code >= 0:
-                        node = child + _goes_right(
+                        node = child + goes_right(
                             *(nodes, sets, thresholds, lists, kinds[feature], slots[feature]),
                             *(node, code, numbers, row),
                         )
@@ -295,19 +293,19 @@ def weigh_reached(
             for entry in range(first, last):
                 mass[entry], scale[entry] = 0.0, 0
                 if plain:
-                    mass[entry] = _multiply_sets(
+                    mass[entry] = multiply_sets(
                         *(seen, starts, entry_probs, np.int64(leaves[entry]), codes.shape[1]),
                         *(known, some, codes, row),
                     )
             for entry in range(first, last):
                 leaf = np.int64(leaves[entry])
                 if mass[entry] < LOWEST:
-                    mass[entry], scale[entry] = _weigh(
+                    mass[entry], scale[entry] = weigh_leaf(
                         *(1.0, np.int64(0), kinds, slots, seen, starts, entry_codes, entry_probs),
                         *(normals, leaf, codes, numbers, row),
                     )
                 steps = np.int64(scale[entry]) + np.int64(reach_scale[leaf])
                 part, steps = times(mass[entry], steps, reach[leaf])
-                exponents[row] = _add(out, row, exponents[row], class_probs, leaf, part, steps)
+                exponents[row] = add_leaf(out, row, exponents[row], class_probs, leaf, part, steps)
     for row in range(rows):
-        _take_logarithms(out, row, exponents[row], trees)
+        take_logarithms(out, row, exponents[row], trees)

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from robustq.core.engine import Shape
     from robustq.tables import Rows
 
+    from .traces import Dense, Trace
+
 __all__ = [
     "CHILD",
     "FARTHEST",
@@ -46,7 +48,6 @@ __all__ = [
     "WIDE",
     "Arrays",
     "Forest",
-    "Trace",
 ]
 
 # The columns of `nodes`. The last two are 64 bits together: a set of values, a threshold, or a
@@ -92,22 +93,6 @@ class Arrays(NamedTuple):
     def contents(self) -> tuple[Any, ...]:
         """What leaves hold."""
         return self[9:]
-
-
-class Trace(NamedTuple):
-    """Where complete rows end, (rows, trees).
-
-    Attributes
-    ----------
-    nodes : ndarray
-        The node of the leaf.
-    mass, scale : ndarray
-        Π p(f_i) at the leaf, as mantissa and scale.
-    """
-
-    nodes: Codes
-    mass: Floats
-    scale: Codes
 
 
 @dataclass(frozen=True, eq=False)
@@ -329,38 +314,31 @@ class Forest:
 
     def read(self, rows: Rows) -> Reading:
         """Return log p(c, f); complete rows as mixtures, and others as gaps in them."""
+        from .traces import add_base  # noqa: PLC0415 (it reads forests)
+
         complete = is_complete(rows)
         joint = np.empty((len(rows), self.class_probs.shape[1]))
         whole, some = np.flatnonzero(complete), np.flatnonzero(~complete)
         about = self._mixture_tables, rows.codes.shape[1], self._keeper
         shapes: list[tuple[Indices, Shape]] = []
         if len(whole):
-            ends = self.trace(rows if len(whole) == len(rows) else rows[whole])
-            joint[whole] = self.mix(ends)
-            shapes.append((whole, Mixtures(*about, *ends)))
+            found = self.trace(rows if len(whole) == len(rows) else rows[whole])
+            joint[whole] = found.joint
+            shapes.append((whole, Mixtures(*about, *found[:3])))
         room = MOST_REACHED
         for block, part, reached in self._spreader.spread(*_contiguous(rows[some])):
+            add_base(self, rows[some[block]], part)
             joint[some[block]] = part
             room -= len(reached.leaves)
             # More are not kept: the recursion finds them again, a few at a time.
             if room >= 0:
                 shapes.append((some[block], Gaps(*about, self._spreader.ends, reached)))
-        for feature, logs in self._base_logs:
-            joint += logs[np.maximum(rows.codes[:, feature], -1), None]
         return Reading(joint, shapes)
-
-    @cached_property
-    def _base_logs(self) -> list[tuple[int, Floats]]:
-        """Each categorical feature and the logarithm of its base; the last, of what is missing."""
-        if not len(self.base):
-            return []
-        parts = np.split(np.log(self.base), self.base_starts[1:-1])
-        return [(f, np.append(part, 0.0)) for f, part in zip(self.categorical, parts, strict=True)]
 
     @cached_property
     def _mixture_tables(self) -> MixtureTables:
         return MixtureTables(
-            self.nodes,
+            self.leaf_nodes,
             self.weights,
             self.parents,
             None if np.isnan(self.rows).any() else self.rows,
@@ -373,30 +351,16 @@ class Forest:
 
     def trace(self, rows: Rows) -> Trace:
         """Return where complete rows end, and how likely they are there."""
-        from . import _route_kernels  # noqa: PLC0415 (numba is imported when it is needed)
+        from .traces import follow  # noqa: PLC0415 (it reads forests)
 
-        shape = (len(rows), self.trees)
-        ends = Trace(
-            np.empty(shape, dtype=np.int32), np.empty(shape), np.empty(shape, dtype=np.int32)
-        )
-        codes, numbers = _contiguous(rows)
-        lanes = np.empty(_route_kernels.LANES, dtype=np.int64)
-        a = self.arrays
-        _route_kernels.route(self.is_narrow, *a.routes, codes, numbers, lanes, ends.nodes)
-        _route_kernels.weigh(
-            *(self.is_plain, np.arange(codes.shape[1], dtype=np.int32)),
-            *(a.nodes, a.kinds, a.slots, *a.contents, codes, numbers, *ends),
-        )
-        return ends
+        return follow(self, rows)
 
-    def mix(self, ends: Trace) -> Floats:
-        """Return log p(c, f), (rows, classes), of complete rows."""
-        from . import _route_kernels  # noqa: PLC0415 (numba is imported when it is needed)
+    @cached_property
+    def dense(self) -> Dense:
+        """The same for rows side by side, if every feature is split by sets."""
+        from .traces import Dense  # noqa: PLC0415 (it reads forests)
 
-        out = np.zeros((len(ends.nodes), self.class_probs.shape[1]))
-        a = self.arrays
-        _route_kernels.mix(a.nodes, a.reach, a.reach_scale, self.class_probs, *ends, out)
-        return out
+        return Dense.of(self)
 
     @cached_property
     def _spreader(self) -> Spreader:
@@ -407,17 +371,17 @@ class Forest:
 
         With `fold`, the features of a leaf are one value.
         """
-        from . import _route_kernels  # noqa: PLC0415 (numba is imported when it is needed)
+        from . import _reach_kernels  # noqa: PLC0415 (numba is imported when it is needed)
 
         codes, numbers = _contiguous(rows)
         counts = np.empty(len(rows), dtype=np.int64)
         room = np.empty(self.depth + 2, dtype=np.int64), np.empty(self.depth + 2, dtype=np.int64)
         a = self.arrays
-        _route_kernels.count_reached(*a.routes, fold, room[0], codes, numbers, counts)
+        _reach_kernels.count_reached(*a.routes, fold, room[0], codes, numbers, counts)
         for block in split_evidence(counts):
             starts = np.concatenate([[0], np.cumsum(counts[block])])
             evidence = Evidence.empty(starts)
-            _route_kernels.reach(
+            _reach_kernels.reach(
                 *(*a.routes, *a.contents, self.base, self.base_starts),
                 *(self.weights, self.rows, self.allowed, self.leaves, fold),
                 *room,

@@ -54,9 +54,7 @@ class Spreader:
 
     forest: Forest
 
-    def spread(
-        self, codes: Codes, numbers: Floats
-    ) -> Iterator[tuple[slice, Floats, Reached]]:
+    def spread(self, codes: Codes, numbers: Floats) -> Iterator[tuple[slice, Floats, Reached]]:
         """Yield log p(c, f) of rows with any evidence, and what they reach, for a few at a time."""
         forest = self.forest
         room = ROWS_AT_ONCE * (forest.trees * (forest.depth + 1) + self._largest)

@@ -1,0 +1,123 @@
+"""Complete rows of narrow features: several rows side by side, one tree after the other.
+
+A step down a tree waits for the one before, and a branch nobody can foresee costs more than what
+it saves: so many rows go down at once, and one that has arrived goes on the spot, since leaves
+point to themselves.
+"""
+
+import math
+
+import numpy as np
+from numba import types
+
+from robustq.core.scale import LOWEST
+from robustq.kernels import (
+    code_matrix,
+    code_matrix_out,
+    code_vector,
+    float_matrix,
+    float_matrix_out,
+    float_vector,
+    inner,
+    int_vector,
+    int_vector_out,
+    kernel,
+)
+
+from .model import CHILD, FEATURE
+
+__all__ = ["LANES", "mix_dense", "route_narrow"]
+
+byte_matrix = types.Array(types.uint8, 2, "C", readonly=True)
+set_matrix = types.Array(types.uint64, 2, "C", readonly=True)
+flags_out = types.Array(types.boolean, 1, "C")
+
+LANES = 16
+
+
+@inner
+def _walk(walk, sets, root, codes, start, lanes):
+    """Send the rows from one on down a tree; lanes are the nodes where they end."""
+    for lane in range(LANES):
+        lanes[lane] = root
+    moved = np.int64(1)
+    while moved:
+        moved = np.int64(0)
+        for lane in range(LANES):
+            # Indices without a sign need no check for negative ones.
+            node = np.uint64(lanes[lane])
+            feature = np.uint64(walk[node, FEATURE])
+            code = np.uint64(codes[np.uint64(start + lane), feature])
+            right = ((sets[node, 1] >> code) & np.uint64(1)) ^ np.uint64(1)
+            below = np.int64(walk[node, CHILD]) + np.int64(right)
+            moved |= below ^ np.int64(node)
+            lanes[lane] = below
+
+
+@kernel(
+    types.void(
+        *(code_matrix, set_matrix, code_matrix, code_vector, byte_matrix),
+        *(int_vector_out, code_matrix_out),
+    )
+)
+def route_narrow(walk, sets, nodes, roots, codes, lanes, leaves):
+    """Write the leaf where each row ends in each tree, (trees, rows).
+
+    Lanes are room, `LANES` long; there are codes for whole lanes, of more rows than there are.
+    """
+    trees, rows = leaves.shape
+    for tree in range(trees):
+        for start in range(0, rows, LANES):
+            _walk(walk, sets, np.int64(roots[tree]), codes, start, lanes)
+            for lane in range(min(LANES, rows - start)):
+                leaves[tree, start + lane] = nodes[lanes[lane], CHILD]
+
+
+@inner
+def _multiply(factors, places, leaf, codes, row):
+    """Return the mass of a row at a leaf."""
+    mass = 1.0
+    for feature in range(codes.shape[1]):
+        place = np.uint64(places[feature]) + np.uint64(codes[row, feature])
+        mass *= factors[leaf, place]
+    return mass
+
+
+@kernel(
+    types.void(
+        *(float_matrix, int_vector, float_vector, float_vector, code_vector, float_matrix),
+        *(byte_matrix, code_matrix, float_matrix_out, flags_out, float_matrix_out),
+    )
+)
+def mix_dense(
+    factors, places, base_logs, reach, reach_scale, class_probs, codes, leaves, mass, tiny, out
+):
+    """Write how likely rows are where they end, (trees, rows), and log p(c, f); `out` is 0 before.
+
+    Where a product is so small that others of its row may have underflowed, `tiny` says so, and
+    nothing is to be believed.
+
+    Parameters
+    ----------
+    factors : (leaves, values), the probability of each value divided by its base
+    places : (features,), where the values of each feature begin
+    base_logs : (values,), the logarithm of the base
+    reach, reach_scale, class_probs : of the forest
+    codes, leaves : of the rows
+    """
+    trees, rows = leaves.shape
+    classes = class_probs.shape[1]
+    for tree in range(trees):
+        for row in range(rows):
+            leaf = np.uint64(leaves[tree, row])
+            mass[tree, row] = _multiply(factors, places, leaf, codes, row)
+            part = mass[tree, row] * reach[leaf]
+            tiny[row] |= part < LOWEST or reach_scale[leaf] < 0
+            for c in range(classes):
+                out[row, c] += part * class_probs[leaf, c]
+    for row in range(rows):
+        base = -math.log(trees)
+        for feature in range(codes.shape[1]):
+            base += base_logs[places[feature] + codes[row, feature]]
+        for c in range(classes):
+            out[row, c] = math.log(out[row, c]) + base
