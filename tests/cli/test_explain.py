@@ -98,6 +98,7 @@ def test_pages_show_names_and_values_as_text(folder, more):
         (("--row", "0"), "--row must be a whole number from 1 on, got 0"),
         (("--row", "61"), "--row 61: there are 60 rows"),
         (("--row", "1", "--least", "2"), "give one of --row, --where and --least"),
+        (("--least", "101"), "at most 100 rows are explained one by one"),
         (("--where", "id"), "--where takes column=value, as in id=17"),
         (("--where", "nr=3"), "has no column 'nr', which --where names"),
         (("--where", "id=3"), "no row has '3' in 'id'"),

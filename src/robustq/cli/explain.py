@@ -133,6 +133,9 @@ def _check_choice(row: list[int] | None, where: str | None, least: int | None) -
         if any(number < 1 for number in numbers):
             msg = f"{option} must be a whole number from 1 on, got {min(numbers)}"
             raise InputError(msg)
+    if max(len(row or []), least or 0) > MOST_ROWS:
+        msg = f"at most {MOST_ROWS} rows are explained one by one; without a choice, all of them"
+        raise InputError(msg)
 
 
 def _check_question(classifier: Any, asked: Neighbourhood, keep: tuple[str, ...]) -> None:
