@@ -43,12 +43,12 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
-    from robustq.learning.surveys import Survey
     from robustq.arrays import Bools, Floats, Indices
     from robustq.core.neighbourhoods import Bound, Neighbourhood, PerturbationLike
     from robustq.explaining.counterfactuals import Counterfactuals
     from robustq.explaining.explanation import Explanations
     from robustq.explaining.words import Words
+    from robustq.learning.surveys import Survey
 
     from .circuit.classifier import CircuitClassifier
 
