@@ -1,6 +1,8 @@
 """What is learned from parts of a table is what is learned from all of it, to the bit."""
 
+import itertools
 import warnings
+from functools import partial
 
 import hypothesis
 import numpy as np
@@ -23,7 +25,7 @@ from robustq.tables import order_statistics
 from robustq.tables.distinct import Different
 
 MAKE = {
-    "naive Bayes": lambda: NaiveBayesClassifier(),
+    "naive Bayes": NaiveBayesClassifier,
     "naive Bayes, smoothed": lambda: NaiveBayesClassifier(0.5, n_bins=4),
     "naive": lambda: BayesianNetworkClassifier("naive", "cv"),
     "tan": lambda: BayesianNetworkClassifier("tan", n_bins=5),
@@ -68,11 +70,11 @@ def make_table(seed, rows=150):
 
 def part(table, cuts):
     bounds = [0, *sorted(cuts), table.num_rows]
-    return [table.slice(a, b - a) for a, b in zip(bounds, bounds[1:], strict=False)]
+    return [table.slice(a, b - a) for a, b in itertools.pairwise(bounds)]
 
 
 def learn(estimator, tables, **options):
-    parts = LocalPartitions([lambda table=table: iter([table]) for table in tables])
+    parts = LocalPartitions([partial(iter, [table]) for table in tables])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", TableWarning)
         warnings.simplefilter("ignore", RigidModelWarning)

@@ -733,8 +733,10 @@ class GenerativeClassifier(Scoring, ClassifierMixin, BaseEstimator, ABC):
         warn_of_remarks(encoding, classes, counts, stacklevel=4)
         return encoding
 
-    # Whether it can learn from parts of a table: see `families.parted`.
-    _learns_from_parts = False
+    @property
+    def _learns_from_parts(self) -> bool:
+        """Whether it can learn from parts of a table: see `families.parted`."""
+        return False
 
     def _learns_together(self, survey: Survey) -> bool:
         """Tell whether parts of a table are brought together: there are few rows, or must be."""
@@ -742,7 +744,7 @@ class GenerativeClassifier(Scoring, ClassifierMixin, BaseEstimator, ABC):
 
     def _fit_named(self, X: Any, y: Any, sample_weight: Any, target: str) -> None:  # noqa: ARG002
         """Fit, where the target has a name; most models do not ask for it."""
-        self.fit(X, y, sample_weight)  # type: ignore[attr-defined]
+        self.fit(X, y, sample_weight)
 
     def _note_training(self, rows: int) -> None:
         """Keep what a model file tells about the training."""
