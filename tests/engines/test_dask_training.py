@@ -5,10 +5,12 @@ import pandas as pd
 import pytest
 
 from robustq import BayesianNetworkClassifier, NaiveBayesClassifier
+from robustq.engines.dask_training import fit
 from robustq.exceptions import InputError, TableWarning
 from robustq.learning import folds
 from tests.engines.training_tables import assert_same, make_frame
 
+dask = pytest.importorskip("dask", reason="needs dask: pip install 'robustq[dask]'")
 dd = pytest.importorskip("dask.dataframe", reason="needs dask: pip install 'robustq[dask]'")
 distributed = pytest.importorskip("distributed", reason="needs distributed")
 
@@ -24,13 +26,6 @@ def cluster():
         yield client
 
 
-@pytest.fixture(scope="module")
-def fit():
-    from robustq.engines.dask_training import fit
-
-    return fit
-
-
 MAKE = {
     "naive Bayes": NaiveBayesClassifier,
     "tan": lambda: BayesianNetworkClassifier("tan", "cv"),
@@ -40,7 +35,7 @@ MAKE = {
 
 @pytest.mark.parametrize("name", MAKE)
 @pytest.mark.usefixtures("cluster")
-def test_workers_learn_the_model_of_one_machine(name, fit):
+def test_workers_learn_the_model_of_one_machine(name):
     frame = make_frame(rows=folds.FEW + 2000)
     whole = MAKE[name]().fit(frame.drop(columns="y"), frame["y"])
     for partitions in (1, 5):
@@ -49,7 +44,7 @@ def test_workers_learn_the_model_of_one_machine(name, fit):
 
 
 @pytest.mark.usefixtures("cluster")
-def test_few_rows_and_empty_partitions(fit):
+def test_few_rows_and_empty_partitions():
     frame = make_frame(rows=300)
     parts = dd.from_pandas(frame, npartitions=4)
     parts = parts[parts["size"] > 2].repartition(npartitions=4)
@@ -58,7 +53,7 @@ def test_few_rows_and_empty_partitions(fit):
     assert_same(fit(parts, "y"), whole)
 
 
-def test_weights_without_a_cluster(fit):
+def test_weights_without_a_cluster():
     frame = make_frame(rows=folds.FEW + 500)
     weights = np.random.default_rng(0).integers(0, 3, len(frame))
     whole = NaiveBayesClassifier(1.0).fit(frame.drop(columns="y"), frame["y"], weights)
@@ -67,7 +62,7 @@ def test_weights_without_a_cluster(fit):
 
 
 @pytest.mark.usefixtures("cluster")
-def test_what_is_wrong_is_said_as_on_one_machine(fit):
+def test_what_is_wrong_is_said_as_on_one_machine():
     frame = dd.from_pandas(make_frame(rows=300), npartitions=2)
     with pytest.raises(InputError, match="no column 'z'"):
         fit(frame, "z")
@@ -76,26 +71,23 @@ def test_what_is_wrong_is_said_as_on_one_machine(fit):
 
 
 @pytest.mark.usefixtures("cluster")
-def test_an_id_is_remarked_on(fit):
+def test_an_id_is_remarked_on():
     frame = make_frame(rows=folds.FEW + 500).assign(customer_id=range(folds.FEW + 500))
     with pytest.warns(TableWarning, match="customer_id.*looks like an id"):
         fit(dd.from_pandas(frame, npartitions=3), "y", NaiveBayesClassifier(1.0))
 
 
-def test_partitions_of_different_types(fit):
+def test_partitions_of_different_types():
     """A gap makes floats of whole numbers in one partition; the whole table has floats."""
     first, second = pd.DataFrame({"n": [1, 2, 3, 1] * 9}), pd.DataFrame({"n": [1, None, 2, 4] * 9})
     frame = pd.concat([first, second], ignore_index=True).assign(y=["a", "b"] * 36)
     parts = dd.from_delayed(
-        [_Delayed(first.assign(y=["a", "b"] * 18)), _Delayed(second.assign(y=["a", "b"] * 18))],
+        [
+            dask.delayed(first.assign(y=["a", "b"] * 18)),
+            dask.delayed(second.assign(y=["a", "b"] * 18)),
+        ],
         meta=frame.iloc[:0],
         verify_meta=False,
     )
     whole = NaiveBayesClassifier(1.0).fit(frame[["n"]], frame["y"])
     assert_same(fit(parts, "y", NaiveBayesClassifier(1.0)), whole)
-
-
-def _Delayed(frame):
-    import dask
-
-    return dask.delayed(frame)

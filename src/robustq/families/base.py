@@ -44,12 +44,12 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
-    from robustq.learning.surveys import Survey
     from robustq.arrays import Bools, Floats, Indices
     from robustq.core.neighbourhoods import Bound, Neighbourhood, PerturbationLike
     from robustq.explaining.counterfactuals import Counterfactuals
     from robustq.explaining.explanation import Explanations
     from robustq.explaining.words import Words
+    from robustq.learning.surveys import Survey
 
     from .circuit.classifier import CircuitClassifier
 
@@ -739,8 +739,10 @@ class GenerativeClassifier(Scoring, ClassifierMixin, BaseEstimator, ABC):
         warn_of_remarks(encoding, classes, counts, stacklevel=4)
         return encoding
 
-    # Whether it can learn from parts of a table: see `families.parted`.
-    _learns_from_parts = False
+    @property
+    def _learns_from_parts(self) -> bool:
+        """Whether it can learn from parts of a table: see `families.parted`."""
+        return False
 
     def _learns_together(self, survey: Survey) -> bool:
         """Tell whether parts of a table are brought together: there are few rows, or must be."""
@@ -748,7 +750,7 @@ class GenerativeClassifier(Scoring, ClassifierMixin, BaseEstimator, ABC):
 
     def _fit_named(self, X: Any, y: Any, sample_weight: Any, target: str) -> None:  # noqa: ARG002
         """Fit, where the target has a name; most models do not ask for it."""
-        self.fit(X, y, sample_weight)  # type: ignore[attr-defined]
+        self.fit(X, y, sample_weight)
 
     def _note_training(self, rows: int) -> None:
         """Keep what a model file tells about the training."""

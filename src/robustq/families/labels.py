@@ -144,8 +144,8 @@ def weigh_classes(
     """
     if class_weight is None:
         return weights
-    sums = np.bincount(labels, weights, minlength=len(classes))
-    found = weights * find_class_factors(class_weight, classes, sums)[labels]
+    sums = np.bincount(labels, weights, minlength=len(classes)).astype(np.float64)
+    found: Floats = weights * find_class_factors(class_weight, classes, sums)[labels]
     if not found.any():
         msg = "class_weight is zero for every class there is: there is nothing to learn from"
         raise InputError(msg)

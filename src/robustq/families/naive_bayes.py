@@ -507,7 +507,9 @@ class NaiveBayesClassifier(GenerativeClassifier):
         predict = partial(_predict, prior)
         return choose_smoothing(codes, labels, weights, counts, self._rng(), count, predict, grid)
 
-    _learns_from_parts = True
+    @property
+    def _learns_from_parts(self) -> bool:
+        return True
 
     def _binning(self, _survey: Survey) -> dict[str, Any]:
         return {"bins": int(self.n_bins)}

@@ -70,7 +70,9 @@ def fit_parts(
         msg = f"{name} as it is does not learn from parts of a table{remedy}"
         raise UnsupportedError(msg)
     estimator._check_parameters()  # noqa: SLF001 (one house)
-    given = {name: tuple(getattr(estimator, name) or ()) for name in ("categorical", "numeric")}
+    given: dict[str, Any] = {
+        name: tuple(getattr(estimator, name) or ()) for name in ("categorical", "numeric")
+    }
     weights = estimator.class_weight
     plain = reader
     if isinstance(weights, Mapping):

@@ -184,10 +184,9 @@ def _look(
         for place, name in enumerate(X.column_names)
     }
     whole = bool(np.all(weights == np.floor(weights)))
-    return Survey(
-        *({index: len(y)}, {index: len(counted)}, rows - len(y)),
-        *(columns, labels, y.type if len(y) else pa.null(), whole),
-    )
+    kind = y.type if len(y) else pa.null()
+    places = {index: len(y)}, {index: len(counted)}
+    return Survey(*places, rows - len(y), columns, labels, kind, whole)
 
 
 def _as_array(column: pa.ChunkedArray) -> pa.Array:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,7 +15,8 @@ __all__ = ["MOST_COUNTED", "Different", "find_distinct"]
 MOST_COUNTED = 1 << 20  # numbers: of more different ones, those are kept whose hash is rare
 
 
-class Different(NamedTuple):
+@dataclass(frozen=True)
+class Different:
     """The different numbers of a column; of very many, a sample that tells how many there are.
 
     What is kept depends on the set of numbers alone, not on their order nor on how they were
@@ -37,27 +39,28 @@ class Different(NamedTuple):
     @classmethod
     def of(cls, values: np.ndarray[Any, Any], most: int = MOST_COUNTED) -> Different:
         """Look at numbers, none missing."""
-        return cls(np.unique(values), 0, most)._thin()
+        return _thin(cls(np.unique(values), 0, most))
 
-    def __add__(self, other: Different) -> Different:  # type: ignore[override]
+    def __add__(self, other: Different) -> Different:
         """Return those of both."""
         level = max(self.level, other.level)
         values = np.unique(np.concatenate([self.values, other.values]))
-        return Different(values[_count_zeros(values) >= level], level, self.most)._thin()
+        return _thin(Different(values[_count_zeros(values) >= level], level, self.most))
 
     @property
     def count(self) -> int:
         """How many there are, about if some were left out."""
         return len(self.values) << self.level
 
-    def _thin(self) -> Different:
-        values, level = self.values, self.level
-        if len(values) > self.most:
-            zeros = _count_zeros(values)
-            while np.count_nonzero(zeros >= level) > self.most:
-                level += 1
-            values = values[zeros >= level]
-        return Different(values, level, self.most)
+
+def _thin(found: Different) -> Different:
+    values, level, most = found.values, found.level, found.most
+    if len(values) > most:
+        zeros = _count_zeros(values)
+        while np.count_nonzero(zeros >= level) > most:
+            level += 1
+        values = values[zeros >= level]
+    return Different(values, level, most)
 
 
 def _count_zeros(values: np.ndarray[Any, Any]) -> Indices:

@@ -1,9 +1,9 @@
 """Quantiles of numbers that are in parts: exact, and the same for any parts.
 
 A sketch would need a single look at the numbers, but what it gives depends on how they are parted,
-and bins would with it. Here each look counts the weights of numbers by their first bits, among those that may still be a
-quantile, until the quantiles are known to the last bit; two or three looks are enough for most
-columns, since as soon as few numbers are left they are counted one by one.
+and bins would with it. Here each look counts the weights of numbers by their first bits, among
+those that may still be a quantile, until the quantiles are known to the last bit. Two or three
+looks are enough for most columns: as soon as few numbers are left they are counted one by one.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ FEW_NUMBERS = 1 << 16  # are counted one by one
 SIGN = np.uint64(1 << 63)
 
 
-class Window(NamedTuple):
+@dataclass(frozen=True)
+class Window:
     """What the next look at a column counts.
 
     Attributes
@@ -74,8 +75,8 @@ class Histogram(NamedTuple):
 class Search:
     """The search for the quantiles of a column, by looks at all of its parts.
 
-    The quantile of a share is the smallest number whose cumulative share of the weights reaches it: numpy's
-    "inverted_cdf".
+    The quantile of a share is the smallest number whose cumulative share of the weights reaches
+    it: numpy's "inverted_cdf".
 
     Attributes
     ----------

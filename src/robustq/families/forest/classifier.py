@@ -572,7 +572,7 @@ smoothing, min_sd, class_weight, handle_unknown, categorical, numeric, n_jobs, r
 def _count_bins(weights: Floats) -> int:
     """Return how many bins a number has; whole weights are repeated rows."""
     whole = bool(np.all(weights == np.floor(weights)))
-    return _limit_bins(weights.sum() if whole else np.count_nonzero(weights))
+    return _limit_bins(float(weights.sum() if whole else np.count_nonzero(weights)))
 
 
 def _limit_bins(rows: float) -> int:

@@ -78,7 +78,8 @@ class OneTable:
         return found
 
 
-class Drawn(NamedTuple):
+@dataclass(frozen=True)
+class Drawn:
     """The rows with the smallest random numbers, at most so many, sorted by these.
 
     `index` is the number of each row in the table.
@@ -91,7 +92,7 @@ class Drawn(NamedTuple):
     weights: Floats
     most: int
 
-    def __add__(self, other: Drawn) -> Drawn:  # type: ignore[override]
+    def __add__(self, other: Drawn) -> Drawn:
         """Return the smallest of both."""
         return Drawn(
             np.concatenate([self.numbers, other.numbers]),

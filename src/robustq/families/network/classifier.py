@@ -176,7 +176,9 @@ class BayesianNetworkClassifier(GenerativeClassifier):
         self.training_["target"] = target
         self._set_model(counts.estimate(self.smoothing_, prior), encoding, classes)
 
-    _learns_from_parts = True
+    @property
+    def _learns_from_parts(self) -> bool:
+        return True
 
     def _binning(self, _survey: Survey) -> dict[str, Any]:
         return {"bins": int(self.n_bins)}
