@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import warnings
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from robustq.exceptions import InputError, RigidModelWarning, TableWarning
 from robustq.families.seen_rows import sketch_parts
+from robustq.files import hide_secrets, name_file
 from robustq.io.columns import require_columns
 from robustq.io.streaming import is_larger_than_memory
 from robustq.io.training import fit_sources
@@ -70,7 +70,7 @@ def fit_in_parts(
     columns: dict[str, tuple[str, ...]],
     engine: str | None,
     address: str | None,
-    output: Path,
+    output: str,
 ) -> None:
     """Learn from parts of a table, write the model and say how the table was understood."""
     for option, wanted in columns.items():
@@ -83,10 +83,10 @@ def fit_in_parts(
         # What they say is shown in words of the command, once.
         warnings.simplefilter("ignore", TableWarning)
         warnings.simplefilter("ignore", RigidModelWarning)
-        with showing_progress(f"learning from {Path(name).name}"):
+        with showing_progress(f"learning from {name_file(name)}"):
             found = fit_sources(estimator, sources, reader, place, as_text=as_text)
             _, survey, known = found.fitted
-            estimator.training_ |= {"target": target, "source": Path(name).name}
+            estimator.training_ |= {"target": target, "source": name_file(name)}
             estimator.training_["sketch"] = sketch_parts(estimator, found.parts, known)
     estimator.save(output)
     console = make_console()
@@ -95,7 +95,7 @@ def fit_in_parts(
     show_remarks(console, found.notes, classes, survey.tally(classes)[0], [])
     show_model(console, estimator, survey.total, survey.unlabelled, None)
     say(console, "Learned from parts of the table, and not tried on rows held out.")
-    console.print(f"Model: {output}", soft_wrap=True, markup=False)
+    console.print(f"Model: {hide_secrets(output)}", soft_wrap=True, markup=False)
 
 
 @contextmanager
