@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FilePart", "find_types", "is_larger_than_memory", "make_parts"]
 
+BATCH_ROWS = 1 << 15  # fewer at a time than for scoring: several copies of them are made
 TIMES = 4  # how much more memory learning takes than the table alone
 TEXT_BYTES = 24  # of a text in memory, about
 
@@ -190,7 +191,11 @@ def make_parts(sources: Sequence[Source]) -> list[FilePart]:
         if not source.is_regular:
             msg = f"{source.name} can be read once only, and this takes several times: give a file"
             raise InputError(msg)
-    return [FilePart(source) for source in sources]
+    rows = (min(source.batch_rows, BATCH_ROWS) for source in sources)
+    return [
+        FilePart(replace(source, batch_rows=most))
+        for source, most in zip(sources, rows, strict=True)
+    ]
 
 
 def find_types(
