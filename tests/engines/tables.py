@@ -55,7 +55,9 @@ def save_model(folder, kind="nbc"):
 
 def score_plainly(path, table=None, **settings):
     """Return what the plain scorer says, of plain types."""
-    scored = open_scorer(path, keep=[KEY], **settings).score(make_table() if table is None else table)
+    scored = open_scorer(path, keep=[KEY], **settings).score(
+        make_table() if table is None else table
+    )
     return flatten(scored)
 
 

@@ -70,7 +70,7 @@ def score(
     return part.map_partitions(
         task,
         delayed(content, name=f"robustq-model-{digest}"),
-        meta=task.describe(open_scorer(model_path, **settings).schema()),
+        meta=task.describe(open_scorer(model_path, **settings).score_none()),
         align_dataframes=False,
         transform_divisions=False,
         enforce_metadata=False,
@@ -94,9 +94,9 @@ class _Task:
         self.report.tell(partition_info["number"], tally)
         return self._join(part, scored)
 
-    def describe(self, schema: pa.Schema) -> Any:
+    def describe(self, results: pa.Table) -> Any:
         """Return what comes out, without rows."""
-        return self._join(self.kept, schema.empty_table())
+        return self._join(self.kept, results)
 
     def _join(self, part: Any, scored: pa.Table) -> Any:
         """Return the kept columns of a partition, as they are announced, and its results."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
@@ -71,12 +72,14 @@ def score(
         digest,
         context.broadcast(content),
         {**settings, "keep": kept},
+        wanted,
         plain,
         context.accumulator([], _Report(context)),
     )
     schema = StructType([*(frame.schema[name] for name in kept), *results])
     part = frame.select(*(f"`{name.replace('`', '``')}`" for name in wanted))
-    return part.mapInArrow(task, schema)
+    # mapInArrow stumbles over names with dots and quotes.
+    return part.toDF(*(f"c{i}" for i in range(len(wanted)))).mapInArrow(task, schema)
 
 
 def _find_context(frame: Any) -> Any:
@@ -115,20 +118,23 @@ class _Task:
         digest: str,
         content: Any,
         settings: dict[str, Any],
+        names: list[str],
         results: pa.Schema,
         noted: Any,
     ) -> None:
         self.path, self.digest, self.content = path, digest, content
-        self.settings, self.results, self.noted = settings, results, noted
+        self.settings, self.names = settings, names
+        self.results, self.noted = results, noted
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         from pyspark import TaskContext  # noqa: PLC0415 (not always installed)
 
         parcel = Parcel(self.path, self.digest, lambda: self.content.value)
         scorer = open_scorer(parcel, **self.settings)
-        first = next(batches, None)
+        named = (batch.rename_columns(self.names) for batch in batches)
+        first = next(named, None)
         if first is not None:
-            for scored in scorer.stream(_chain(first, batches), first.schema):
+            for scored in scorer.stream(itertools.chain([first], named), first.schema):
                 yield self._flatten(scored)
         here = TaskContext.get()
         self.noted.add([(here.stageId(), here.partitionId(), scorer.tally.to_dict())])
@@ -141,11 +147,6 @@ class _Task:
             for name, column in zip(names, scored.columns, strict=True)
         ]
         return pa.record_batch(columns, names=names)
-
-
-def _chain(first: pa.RecordBatch, rest: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    yield first
-    yield from rest
 
 
 class _Adding:

@@ -161,9 +161,13 @@ class Scorer:
         given : pyarrow.Schema, optional
             That of the rows, which tells the types of kept columns.
         """
-        empty = pa.schema([]) if given is None else given
-        require_columns(self._list_kept(empty.names), empty.names, "the table", "which is kept")
-        return self.score_and_count(empty.empty_table())[0].schema
+        return self.score_none(given).schema
+
+    def score_none(self, given: pa.Schema | None = None) -> pa.Table:
+        """Return results of no rows: unlike a schema, they know all labels."""
+        rows = pa.schema([]) if given is None else given
+        require_columns(self._list_kept(rows.names), rows.names, "the table", "which is to be kept")
+        return self.score_and_count(rows.empty_table())[0]
 
     def score(self, table: pa.Table | pa.RecordBatch) -> pa.Table:
         """Return the kept columns and the results of a batch, in the order of its rows."""

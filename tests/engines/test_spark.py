@@ -1,0 +1,138 @@
+"""On Spark's workers, scores are those of the plain scorer, to the bit."""
+
+import os
+import shutil
+import signal
+import sys
+import warnings
+
+import pyarrow as pa
+import pytest
+
+from robustq.engines import spark as engine
+from robustq.exceptions import InputError, UnknownValueWarning
+
+from .tables import KEY, UNKNOWN, make_table, save_model, score_plainly, sort
+
+sql = pytest.importorskip("pyspark.sql")
+pytestmark = [
+    pytest.mark.skipif(shutil.which("java") is None, reason="Spark runs on Java"),
+    # Of pyspark's own, about pandas and sockets.
+    pytest.mark.filterwarnings("ignore::FutureWarning"),
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+]
+
+
+@pytest.fixture(scope="module")
+def session():
+    """Two workers; a task may fail three times."""
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    building = sql.SparkSession.builder.master("local[2,4]").config("spark.ui.enabled", "false")
+    building = building.config("spark.ui.showConsoleProgress", "false")
+    made = building.config("spark.sql.shuffle.partitions", "4").getOrCreate()
+    yield made
+    made.stop()
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory):
+    return save_model(tmp_path_factory.mktemp("models"))
+
+
+def as_frame(session, partitions=4):
+    return session.createDataFrame(make_table()).repartition(partitions)
+
+
+def collect(frame):
+    """Return what comes out, in the order of its key, and what is said."""
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        found = frame.toArrow()
+    return sort(found), [one.message for one in said if one.category is UnknownValueWarning]
+
+
+@pytest.mark.parametrize("kind", ["nbc", "forest"])
+def test_two_workers_say_what_one_scorer_says(session, tmp_path, kind):
+    path = save_model(tmp_path, kind)
+    known = score_plainly(path, delta=0.01)
+    scored = engine.score(as_frame(session), path, keep=[KEY], delta=0.01)
+    path.unlink()  # the model has been sent
+    found, said = collect(scored)
+    assert found.equals(known)
+    assert found.schema.names == scored.columns
+    assert [one.counts for one in said] == [UNKNOWN]
+
+
+def test_partitions_may_be_empty(session, path):
+    frame = session.createDataFrame(make_table()).repartition(3, "colour").coalesce(4)
+    nothing = session.createDataFrame(make_table().slice(0, 0), schema=frame.schema)
+    found, said = collect(engine.score(frame.union(nothing).repartition(6, KEY), path, keep=[KEY]))
+    assert found.equals(score_plainly(path))
+    assert [one.counts for one in said] == [UNKNOWN]
+    found, said = collect(engine.score(nothing, path, keep=[KEY]))
+    assert found.num_rows == 0
+    assert not said
+
+
+def test_other_types_are_the_same_values(session, path):
+    frame = as_frame(session)
+    for column, kind in (("code", "double"), ("code", "string"), ("size", "string")):
+        cast = frame.withColumn(column, frame[column].cast(kind))
+        found, said = collect(engine.score(cast, path, keep=[KEY]))
+        assert found.equals(score_plainly(path))
+        assert [one.counts for one in said] == [UNKNOWN]
+
+
+def test_kept_columns_keep_their_types(session, path):
+    frame = as_frame(session).selectExpr(
+        "*", "timestamp '2024-01-01' AS `wh``e.n`", "array(1) AS a"
+    )
+    scored = engine.score(frame, path, keep="all")
+    assert scored.schema.fields[:6] == frame.schema.fields
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert scored.toArrow()["a"].to_pylist() == [[1]] * 1000
+
+
+def test_a_worker_that_dies_changes_nothing(session, path, tmp_path):
+    marker = tmp_path / "died"
+
+    def die_once(batches):
+        for batch in batches:
+            if not marker.exists():
+                marker.touch()
+                os.kill(os.getpid(), signal.SIGKILL)
+            yield batch
+
+    frame = as_frame(session)
+    scored = engine.score(frame.mapInArrow(die_once, frame.schema), path, keep=[KEY])
+    found, said = collect(scored)
+    assert marker.exists()
+    assert found.equals(score_plainly(path))
+    assert [one.counts for one in said] == [UNKNOWN]
+
+
+def test_a_worker_reads_the_model_once(session, path):
+    def describe(batches):
+        from robustq.scoring import opening  # noqa: PLC0415
+
+        rows = sum(batch.num_rows for batch in batches)
+        found = {"pid": [os.getpid()], "models": [len(opening._models)], "rows": [rows]}
+        yield pa.record_batch(found)
+
+    scored = engine.score(as_frame(session, 8), path, keep=[KEY])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for _ in range(2):
+            scored.toArrow()
+    found = as_frame(session, 8).mapInArrow(describe, "pid long, models long, rows long").collect()
+    assert max(one.models for one in found) <= 4
+    assert len({one.pid for one in found}) <= 4
+
+
+def test_what_cannot_be_done_is_said_at_once(session, path):
+    with pytest.raises(InputError, match="the frame has no column 'name', which is to be kept"):
+        engine.score(as_frame(session), path, keep=["name"])
+    with pytest.raises(InputError, match="has no column 'size'"):
+        engine.score(as_frame(session).drop("size"), path)
