@@ -35,7 +35,7 @@ from ._path_kernels import PARENT, POINTS, SETTLES, VANISHES
 from ._scale_kernels import shrink
 from .scale import LOG_STEP
 
-__all__ = ["FALL", "HEIGHTS", "LANES", "NOTHING", "PATHS", "RISE", "TERMS", "W", "search"]
+__all__ = ["FALL", "HEIGHTS", "LANES", "NOTHING", "PATHS", "RISE", "RIVALS", "TERMS", "W", "search"]
 
 # The rows of the room to work in, one column for each tree: v, v divided by a power of two for all
 # trees, how much smaller than the largest the scale of v is, and the product of the path and its
@@ -43,11 +43,13 @@ __all__ = ["FALL", "HEIGHTS", "LANES", "NOTHING", "PATHS", "RISE", "TERMS", "W",
 TERMS = RAW, STEPS, TERM, PRODUCT, SLOPE = range(5)
 LOWER, UPPER = PRODUCT, SLOPE  # of the path alone
 HEIGHTS = POSITIVE, NEGATIVE = range(2)
+# What is known of each class: see `_survey`, `_clear`.
+RIVALS = LEAD, AGAINST, LAST, DONE, MARGIN, SIZE = range(6)
 PATHS = (W, FALL, RISE, PICKED) = range(4)
 products_in = types.Array(types.float32, 3, "C", readonly=True)
 heights_out = types.Array(types.float32, 2, "C")
 paths_out = types.Array(types.float64, 3, "C")
-LANES = 16
+LANES = 4  # of doubles
 TINY = 1e-250  # sums below this are computed in logarithms
 MAX_STEPS, FEW_STEPS = 300, 12
 ENOUGH = 1e-10  # how near, relative, is near enough
@@ -386,23 +388,68 @@ def _bound_paths(x, levels, paths, bounds):
 
 
 @inner
-def _clear(class_probs, leaves, mass, scale, row, best, bounds, near, margins):
-    """Write for each class whether the prediction still beats it, clearly (1), or may not (0)."""
+def _survey(class_probs, ends, reach, leaves, mass, row, best, rivals):
+    """Write for each class by how much the prediction leads, how many trees mind, and the end of P.
+
+    Where no tree minds, that is where the prediction flips.
+    """
     classes = class_probs.shape[1]
     for c in range(classes):
-        margins[0, c] = margins[1, c] = 0.0
+        rivals[LEAD, c] = rivals[AGAINST, c] = rivals[LAST, c] = rivals[DONE, c] = 0.0
     for tree in range(len(leaves)):
-        # Whoever needs smaller scales is looked at by itself.
+        leaf = leaves[tree]
+        part, own, end = mass[tree, row], class_probs[leaf, best], ends[leaf, VANISHES]
+        share = part * reach[leaf]
+        for c in range(classes):
+            gap = own - class_probs[leaf, c]
+            rivals[LEAD, c] += gap * share
+            rivals[AGAINST, c] += 1.0 if gap * part < 0.0 else 0.0
+            last = end if gap * part > 0.0 else 0.0
+            rivals[LAST, c] = max(rivals[LAST, c], last)
+
+
+@inner
+def _clear(class_probs, leaves, mass, scale, row, best, bounds, near, rivals):
+    """Let those classes be done that the prediction still beats, clearly, within the bounds."""
+    classes = class_probs.shape[1]
+    for c in range(classes):
+        rivals[MARGIN, c] = rivals[SIZE, c] = 0.0
+    for tree in range(len(leaves)):
+        # Who needs smaller scales is looked at by itself.
         part = mass[tree, row] if scale[tree, row] == 0 else math.nan
         lower, upper = part * bounds[LOWER, tree], part * bounds[UPPER, tree]
         leaf = leaves[tree]
+        own = class_probs[leaf, best]
         for c in range(classes):
-            gap = class_probs[leaf, best] - class_probs[leaf, c]
+            gap = own - class_probs[leaf, c]
             value = gap * (lower if gap > 0.0 else upper)
-            margins[0, c] += value
-            margins[1, c] += abs(value)
+            rivals[MARGIN, c] += value
+            rivals[SIZE, c] += abs(value)
     for c in range(classes):
-        margins[0, c] = 1.0 if margins[0, c] > max(near * margins[1, c], TINY) else 0.0
+        if rivals[MARGIN, c] > max(near * rivals[SIZE, c], TINY):
+            rivals[DONE, c] = 1.0
+
+
+@inner
+def _pick_next(rivals):
+    """Return the class that is not done over which the lead is smallest, −1 if all are done."""
+    rival = np.int64(-1)
+    for c in range(rivals.shape[1]):
+        if rivals[DONE, c] == 0.0 and (rival < 0 or rivals[LEAD, c] < rivals[LEAD, rival]):
+            rival = np.int64(c)
+    return rival
+
+
+@inner
+def _take_calm(rivals, limit, x, rival):
+    """Return the first flip to a class that no tree minds to leave behind, if before x; and it."""
+    for c in range(rivals.shape[1]):
+        if rivals[DONE, c] == 0.0 and rivals[AGAINST, c] == 0.0:
+            rivals[DONE, c] = 1.0
+            last = rivals[LAST, c]
+            if last <= limit and last < x:
+                x, rival = last, np.int64(c)
+    return x, rival
 
 
 @kernel(
@@ -434,7 +481,7 @@ def search(
     paths,
     terms,
     heights,
-    margins,
+    rivals,
     found,
     tipping,
 ):
@@ -451,25 +498,22 @@ def search(
     prediction, runner_up : (rows,)
     limit : where x ends
     near : how near, relative, is too near
-    leaves, room, paths, terms, heights, margins : to work in
+    leaves, room, paths, terms, heights, rivals : to work in
     """
     (trees, rows), classes = ends_at.shape, class_probs.shape[1]
+    ends = ball[0]
     for row in range(rows):
-        best = prediction[row]
+        best, rival = prediction[row], runner_up[row]
         found[row], tipping[row] = math.inf, -1
-        levels = np.int64(0)
+        levels, surveyed = np.int64(0), False
         for tree in range(trees):
             leaves[tree] = ends_at[tree, row]
-        for turn in range(classes + 1 if classes > 1 else 0):
-            # The runner-up is the first: most of the others are cleared by one look at all.
-            rival = runner_up[row] if turn == 0 else np.int64(turn - 1)
-            if rival == best or (turn > 0 and (rival == runner_up[row] or margins[0, rival] > 0.0)):
-                continue
+        while rival >= 0:
             some, against = _set_terms(leaves, class_probs, mass, scale, row, best, rival, terms)
             if some == 0:
                 found[row], tipping[row] = 0.0, rival
                 break
-            if levels == 0 and (against or classes > 2):
+            if levels == 0 and against > 0:
                 levels = _copy_paths(edges, leaf_nodes, leaves, room, paths)
             below = min(limit, found[row])
             x = _oppose(
@@ -479,11 +523,23 @@ def search(
             if math.isnan(x):
                 found[row], tipping[row] = x, rival
                 break
+            moved = x < found[row] or not surveyed
             if x < found[row]:
                 found[row], tipping[row] = x, rival
-            if turn == 0 and classes > 2:
+            if classes == 2:
+                break
+            if not surveyed:
+                _survey(class_probs, ends, reach, leaves, mass, row, best, rivals)
+                rivals[DONE, best] = rivals[DONE, rival] = 1.0
+                found[row], tipping[row] = _take_calm(rivals, limit, found[row], tipping[row])
+                surveyed = True
+            rivals[DONE, rival] = 1.0
+            rival = _pick_next(rivals)
+            if rival >= 0 and moved:
+                if levels == 0:
+                    levels = _copy_paths(edges, leaf_nodes, leaves, room, paths)
                 at = min(found[row], limit)
-                if at == math.inf:
-                    at = _settle(ball[0], leaves)
+                at = at if at < math.inf else _settle(ends, leaves)
                 _bound_paths(at, levels, paths, terms)
-                _clear(class_probs, leaves, mass, scale, row, best, terms, near, margins)
+                _clear(class_probs, leaves, mass, scale, row, best, terms, near, rivals)
+                rival = _pick_next(rivals)

@@ -163,7 +163,7 @@ class Mixtures(Straight):
             *(np.empty(trees, dtype=np.int64), np.empty(trees, dtype=np.int64)),
             *_make_room(trees, tables.depth),
             np.empty((len(kernels.HEIGHTS), POINTS), dtype=np.float32),
-            np.empty((2, tables.class_probs.shape[1])),
+            np.empty((len(kernels.RIVALS), tables.class_probs.shape[1])),
             *(y, tipping),
         )
         return self.forget_unclear(perturbed, y), tipping
