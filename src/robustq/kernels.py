@@ -20,6 +20,7 @@ from numba.extending import intrinsic
 
 __all__ = [
     "add_scaled",
+    "bits_of",
     "bool_vector",
     "code_matrix",
     "code_matrix_out",
@@ -30,6 +31,8 @@ __all__ = [
     "float_matrix_out",
     "float_vector",
     "float_vector_out",
+    "from_bits",
+    "fused",
     "inlined",
     "inner",
     "int_matrix_out",
@@ -71,6 +74,15 @@ reordered = numba.njit(
     _nrt=False,
 )
 inlined = numba.njit(nogil=True, error_model="numpy", inline="always")
+# Loops over lanes of which every one is full: a product and a sum may be one instruction.
+fused = numba.njit(
+    nogil=True,
+    error_model="numpy",
+    no_cpython_wrapper=True,
+    no_cfunc_wrapper=True,
+    _nrt=False,
+    fastmath={"contract"},
+)
 
 
 @intrinsic
@@ -133,6 +145,26 @@ def add_scaled(_context, _out, _row, _table, _place, _side, _factor):
         return context.get_dummy_value()
 
     return types.void(_out, types.int64, _table, types.int64, types.int64, types.float32), generate
+
+
+@intrinsic
+def bits_of(_context, _number):
+    """Return the bits of a float as a whole number."""
+
+    def generate(context, builder, _signature, arguments):
+        return builder.bitcast(arguments[0], context.get_value_type(types.int64))
+
+    return types.int64(types.float64), generate
+
+
+@intrinsic
+def from_bits(_context, _word):
+    """Return the float that has these bits."""
+
+    def generate(context, builder, _signature, arguments):
+        return builder.bitcast(arguments[0], context.get_value_type(types.float64))
+
+    return types.float64(types.int64), generate
 
 
 def kernel(signature, *, allocates=False):

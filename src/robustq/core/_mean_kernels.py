@@ -1,7 +1,7 @@
 """Means of products, one for each class, compared by a kernel.
 
 A prediction ĉ is robust against a rival c as long as lower(x) Σ_j Π_k lower_jk(x) is larger than
-upper(x) Σ_j Π_k upper_jk(x), the first factors those of the prior; see `_product_kernels` for the
+upper(x) Σ_j Π_k upper_jk(x), the first factors those of the prior; see `_height_kernels` for the
 bounds of factors. With h(x) the logarithm of the right side minus that of the left one, which never
 decreases, the robustness against c is the root of h.
 
@@ -23,7 +23,7 @@ from robustq.kernels import (
     kernel,
 )
 
-from ._product_kernels import L_RATE, U_RATE, L, P, S, T, U, _chi2_prior
+from ._height_kernels import L_RATE, U_RATE, L, P, S, T, U, chi2_prior
 
 __all__ = ["search"]
 
@@ -113,7 +113,7 @@ def _height(x, cut, chi2, terms, own, other, fractional, best, rival, room):
         return math.nan
     a, b, more = best[P], rival[P], 0.0
     if chi2 > 0.0:
-        gain, loss, _, _ = _chi2_prior(x, chi2, a, b)
+        gain, loss, _, _ = chi2_prior(x, chi2, a, b)
         if loss >= 1.0:
             return VANISHED
         more = math.log1p(gain) - math.log1p(-loss)
@@ -202,7 +202,7 @@ def search(
     Parameters
     ----------
     cells, terms, joint : see `means.Means`
-    class_table, feature_table : the columns of `_product_kernels.COLUMNS`
+    class_table, feature_table : the columns of `products.COLUMNS`
     cut, limit, chi2, fractional : see `products.BallTables`
     prediction, runner_up : (rows,)
     found, tipping : (rows,), written
@@ -244,7 +244,7 @@ def search(
                     continue
             slope = falls + rises + class_table[rival, U_RATE] - class_table[rival, T]
             if chi2 > 0.0:
-                _, _, more, _ = _chi2_prior(0.0, chi2, class_table[best, P], class_table[rival, P])
+                _, _, more, _ = chi2_prior(0.0, chi2, class_table[best, P], class_table[rival, P])
                 slope += more
             start = gap / slope if slope > 0.0 else limit
             x = _find_root(

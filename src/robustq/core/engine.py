@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from .evidence import Evidence, Model
     from .neighbourhoods import Bound
-    from .quantified import Quantified
+    from .quantified import Quantified, Ranking
 
 __all__ = ["Reading", "Shape", "find_maximal", "has_kernel", "predict", "quantify"]
 
@@ -58,11 +58,14 @@ class Reading(NamedTuple):
         The rows that kernels of their own can take.
     check : callable, optional
         Raises where the local mass functions of a row cannot be perturbed each on its own.
+    ranking : Ranking, optional
+        Who seems to lead, where that was found on the way.
     """
 
     joint: Floats
     shapes: list[tuple[Indices, Shape]]
     check: Callable[[Perturbed], None] | None = None
+    ranking: Ranking | None = None
 
 
 def predict(model: Model, rows: Rows) -> Indices:
@@ -103,7 +106,7 @@ def quantify(
     distinct : bool
         Whether all rows differ; else each kind is looked at once.
     """
-    if distinct:
+    if distinct or not model.merges_rows:
         return _Work(model, rows, general=general).quantify(neighbourhoods)
     firsts, twins = find_distinct(rows.bits)
     if len(firsts) == len(rows):
@@ -123,7 +126,9 @@ class _Work:
         self.model, self.rows, self.general = model, rows, general
         self.reading = model.read(rows)
         self.joint = self.reading.joint
-        self.found, self.leads, self.impossible = rank_exactly(model, rows, self.joint)
+        self.found, self.leads, self.impossible = rank_exactly(
+            model, rows, self.joint, self.reading.ranking
+        )
 
     def quantify(self, neighbourhoods: Sequence[Bound]) -> Quantified:
         found = self.found.widen(len(neighbourhoods))

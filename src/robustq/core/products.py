@@ -26,10 +26,12 @@ if TYPE_CHECKING:
 __all__ = ["FARTHEST", "BallTables", "ProductTables", "Products", "make_tables"]
 
 FARTHEST = 1e15  # roots beyond are looked for again
+# What the tables of a ball hold for each probability p: as much as a line of the cache.
+COLUMNS = ("p", "l", "l / p", "u", "u / p", "s", "t", "nothing")
 
 
 class BallTables(NamedTuple):
-    """What a ball makes of the tables; see `_product_kernels`."""
+    """What a ball makes of the tables, as `COLUMNS`; the last line of features never moves."""
 
     prior: Floats
     features: Floats
@@ -109,7 +111,8 @@ class Products:
         assert made is not None  # noqa: S101 (`fits` was asked)
         x, tipping = np.empty(len(self.cells)), np.empty(len(self.cells), dtype=np.int64)
         _product_kernels.search(
-            *(self.cells, self.joint, made.prior, made.features, made.cut, made.limit),
+            *(self.cells, self.joint, found.prediction, found.runner_up),
+            *(made.prior, made.features, made.cut, made.limit),
             *(perturbed.ball.keeps_zero, made.chi2, made.fractional, x, tipping),
         )
         # At the end of its range, and where nothing flips, the kernel may be misled.
@@ -220,9 +223,11 @@ def _lay_out(
                 form._replace(fall_scale=form.fall_scale * 0.0, rise_scale=form.rise_scale * 0.0)
                 for form in (prior, features)
             )
+    still = np.zeros((1, len(COLUMNS)))
+    still[0, 0] = 1.0
     return BallTables(
         _columns(tables.prior, prior),
-        _columns(tables.features, features),
+        np.vstack([_columns(tables.features, features), still]),
         cut,
         limit,
         chi2,
@@ -240,9 +245,8 @@ def _freeze(form: Form | None, free: Bools) -> Form:
 
 
 def _columns(probs: Floats, form: Form) -> Floats:
-    """Return the columns of `_product_kernels.COLUMNS` for each probability."""
+    """Return `COLUMNS` for each probability."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         rates = [np.where(slope > 0.0, slope / probs, 0.0) for slope in (form.fall, form.rise)]
-    return np.stack(
-        [probs, form.fall, rates[0], form.rise, rates[1], form.fall_scale, form.rise_scale], axis=1
-    )
+    columns = [probs, form.fall, rates[0], form.rise, rates[1], form.fall_scale, form.rise_scale]
+    return np.stack([*columns, np.zeros_like(probs)], axis=1)

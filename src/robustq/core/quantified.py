@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 if TYPE_CHECKING:
     from robustq.arrays import Bools, Floats, Indices
 
-__all__ = ["Quantified"]
+__all__ = ["Quantified", "Ranking"]
 
 
 @dataclass(frozen=True)
@@ -43,21 +43,6 @@ class Quantified:
             np.empty((balls, rows)),
             np.empty((balls, rows), dtype=np.int64),
         )
-
-    @classmethod
-    def rank(cls, joint: Floats) -> tuple[Quantified, Floats, Floats]:
-        """Return the best two classes of each row and the probability of the best; no more yet.
-
-        Also log p(ĉ, f), and by how much it is ahead.
-        """
-        from . import _product_kernels  # noqa: PLC0415 (numba is imported when it is needed)
-
-        found = cls.empty(0, len(joint))
-        top, lead = np.empty(len(joint)), np.empty(len(joint))
-        _product_kernels.rank(
-            joint, found.prediction, found.runner_up, found.probability, top, lead
-        )
-        return found, top, lead
 
     def widen(self, balls: int) -> Quantified:
         """Return the same predictions, with room for so many balls."""
@@ -96,3 +81,39 @@ class Quantified:
             self.runner_up[impossible] = rival
             self.robustness[:, impossible] = 0.0 if rival >= 0 else np.inf
             self.tipping[:, impossible] = rival
+
+
+class Ranking(NamedTuple):
+    """Who seems to lead, by logarithms that are rounded.
+
+    Attributes
+    ----------
+    found : Quantified
+        The best two classes of each row and the probability of the best; no more yet.
+    top, lead : ndarray of shape (rows,)
+        log p(ĉ, f), and by how much it is ahead.
+    """
+
+    found: Quantified
+    top: Floats
+    lead: Floats
+
+    @classmethod
+    def empty(cls, rows: int) -> Ranking:
+        """Return room for so many rows."""
+        return cls(Quantified.empty(0, rows), np.empty(rows), np.empty(rows))
+
+    @classmethod
+    def of(cls, joint: Floats) -> Ranking:
+        """Return who leads, given log p(c, f)."""
+        from . import _joint_kernels  # noqa: PLC0415 (numba is imported when it is needed)
+
+        ranking = cls.empty(len(joint))
+        _joint_kernels.rank(joint, *ranking.arrays)
+        return ranking
+
+    @property
+    def arrays(self) -> tuple[Indices, Indices, Floats, Floats, Floats]:
+        """What kernels write."""
+        found = self.found
+        return found.prediction, found.runner_up, found.probability, self.top, self.lead

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .quantified import Quantified
+from .quantified import Quantified, Ranking
 
 if TYPE_CHECKING:
     from robustq.arrays import Bools, Floats, Indices
@@ -72,7 +72,12 @@ class Leads:
 
 
 def rank_exactly(
-    model: Model, rows: Rows, joint: Floats, *, all_close: bool = True
+    model: Model,
+    rows: Rows,
+    joint: Floats,
+    ranking: Ranking | None = None,
+    *,
+    all_close: bool = True,
 ) -> tuple[Quantified, Leads, Bools]:
     """Return the class that really is the most probable, the first one if several are.
 
@@ -84,10 +89,12 @@ def rank_exactly(
     rows : Rows
     joint : ndarray of shape (rows, classes)
         log p(c, f)
+    ranking : Ranking, optional
+        Who seems to lead, where the model has found out already.
     all_close : bool
         Whether leads are wanted wherever rounding would show in a robustness; else who is first.
     """
-    found, best, ahead = Quantified.rank(joint)
+    found, best, ahead = Ranking.of(joint) if ranking is None else ranking
     classes, impossible = joint.shape[1], np.isneginf(best)
     size = rows.codes.shape[1] + model.depth + 1.0
     most = NEAR * size if all_close else ROUNDING * (size + np.abs(best))

@@ -23,6 +23,7 @@ from robustq.core.evidence import (
 from robustq.core.frequency import by_frequency
 from robustq.core.keeping import Keeper
 from robustq.core.products import Products, ProductTables
+from robustq.core.quantified import Ranking
 from robustq.documents.checking import check_shape, check_sums
 from robustq.documents.documents import get, read_probabilities, read_row_counts, write_rows
 from robustq.exceptions import InputError
@@ -134,14 +135,17 @@ class NaiveBayes:
 
     def read(self, rows: Rows) -> Reading:
         """Return log p(c, f), and the rows as products."""
-        from robustq.core import _product_kernels  # noqa: PLC0415 (numba, when it is needed)
+        from robustq.core import _joint_kernels  # noqa: PLC0415 (numba, when it is needed)
 
-        joint, classes = self.log_joint(rows), self.layout.classes
+        joint, ranking = np.empty((len(rows), self.layout.classes)), Ranking.empty(len(rows))
         cells = np.empty(rows.codes.shape, dtype=np.int32)
-        codes = np.ascontiguousarray(rows.codes, dtype=np.int32)
-        _product_kernels.locate(codes, self.layout.offsets[:-1], self.alone, classes, cells)
+        _joint_kernels.read(
+            np.ascontiguousarray(rows.codes, dtype=np.int32),
+            *(self.class_probs, self.feature_probs, self.layout.offsets[:-1], self.alone),
+            *(cells, joint, *ranking.arrays),
+        )
         products = Products(self._product_tables, cells, joint, self._keeper)
-        return Reading(joint, [(np.arange(len(rows)), products)])
+        return Reading(joint, [(np.arange(len(rows)), products)], ranking=ranking)
 
     @cached_property
     def records(self) -> Records:
@@ -247,11 +251,11 @@ class NaiveBayes:
 
 def log_joint(codes: Codes, class_probs: Floats, feature_probs: Floats, layout: Layout) -> Floats:
     """Return log p(c, f), (rows, classes); missing features are summed out."""
-    from robustq.core import _product_kernels  # noqa: PLC0415 (numba is imported when it is needed)
+    from robustq.core import _joint_kernels  # noqa: PLC0415 (numba is imported when it is needed)
 
     out = np.empty((len(codes), len(class_probs)))
     codes = np.ascontiguousarray(codes, dtype=np.int32)
-    _product_kernels.log_joint(codes, class_probs, feature_probs, layout.offsets[:-1], out)
+    _joint_kernels.log_joint(codes, class_probs, feature_probs, layout.offsets[:-1], out)
     return out
 
 
