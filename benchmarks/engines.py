@@ -38,7 +38,7 @@ NAMES = [f"f{i}" for i in range(COLUMNS)]
 def make_rows(seed: int, rows: int) -> pa.Table:
     """Return rows of a partition: nine columns of categories, four of numbers."""
     rng = np.random.default_rng(seed)
-    columns = [rng.integers(0, VALUES, rows) for _ in NAMES[:9]]
+    columns: list[Any] = [rng.integers(0, VALUES, rows) for _ in NAMES[:9]]
     columns += [rng.normal(size=rows) for _ in NAMES[9:]]
     return pa.table(columns, names=NAMES)
 

@@ -163,13 +163,15 @@ def test_a_task_uses_one_thread(cluster, path):
     def count_threads(part):
         import threading  # noqa: PLC0415
 
-        started = []
-        start = threading.Thread.start
-        threading.Thread.start = lambda self: (started.append(self.name), start(self))[1]
-        try:
+        started, start = [], threading.Thread.start
+
+        def count(self):
+            started.append(self.name)
+            start(self)
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(threading.Thread, "start", count)
             task(part, path.read_bytes(), partition_info={"number": 0})
-        finally:
-            threading.Thread.start = start
         return len(started)
 
     many = pd.concat([make_table().to_pandas()] * 40)

@@ -57,9 +57,13 @@ def test_a_kept_column_that_does_not_fit_is_named(path):
 
 def test_threads_are_obeyed(path, monkeypatch):
     table = pa.concat_tables([make_table()] * 40)
-    started = []
-    start = threading.Thread.start
-    monkeypatch.setattr(threading.Thread, "start", lambda self: (started.append(1), start(self))[1])
+    started, start = [], threading.Thread.start
+
+    def count(self):
+        started.append(self.name)
+        start(self)
+
+    monkeypatch.setattr(threading.Thread, "start", count)
     for threads in (1, 3):
         started.clear()
         open_scorer(path, ["tv"], threads=threads).score(table)
