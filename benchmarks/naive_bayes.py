@@ -10,7 +10,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.naive_bayes import CategoricalNB
 
 from robustq import NaiveBayesClassifier
-from robustq.learning.counts import SMOOTHING_GRID
+from robustq.learning.smoothing import SMOOTHING_GRID
 
 from .races import Race, timed
 
