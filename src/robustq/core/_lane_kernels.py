@@ -99,9 +99,7 @@ def start(_context, stack, height, term, xs, edges, first, last):
         value = cgutils.alloca_once_value(builder, write.spread(number))
         # No bound changes a sign, and no lane has one of its own.
         falls = builder.fcmp_ordered(">", number, ir.Constant(number.type, 0.0))
-        column = builder.select(
-            falls, ir.Constant(low.type, FALL), ir.Constant(low.type, RISE)
-        )
+        column = builder.select(falls, ir.Constant(low.type, FALL), ir.Constant(low.type, RISE))
         with write.each(low, high) as (edge, _):
             bound = write.bound(x, paths, edge, write.column(paths, edge, column))
             builder.store(builder.fmul(builder.load(value), bound), value)

@@ -19,7 +19,6 @@ from robustq.kernels import (
     code_vector_out,
     float_matrix,
     float_matrix_out,
-    float_vector,
     float_vector_out,
     inner,
     int_vector,
