@@ -437,8 +437,8 @@ def test_sets_of_leaves_and_walks_find_the_same(max_depth, monkeypatch):
     with_sets = list(Spreader(model.model_).spread(rows.codes, rows.numbers))
     monkeypatch.setattr(spreading, "MOST_WORDS", 0)
     walked = list(Spreader(model.model_).spread(rows.codes, rows.numbers))
-    for (_, joint, reached), (_, other_joint, other) in zip(with_sets, walked, strict=True):
-        assert np.array_equal(joint, other_joint)
+    for (_, logs, reached), (_, other_logs, other) in zip(with_sets, walked, strict=True):
+        assert np.array_equal(logs, other_logs)
         assert all(np.array_equal(one, two) for one, two in zip(reached, other, strict=True))
         assert len(reached.leaves) > len(rows) * 5
 
