@@ -59,30 +59,39 @@ float_vector_out = types.Array(types.float64, 1, "C")
 float_matrix_out = types.Array(types.float64, 2, "C")
 
 
-# What kernels call. Only Python needs wrappers, and it calls none of these; what is called at one
-# place only compiles faster when it is inlined.
-inner = numba.njit(
-    nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True, _nrt=False
-)
-# Sums in whatever order is fastest: the same one each time.
-reordered = numba.njit(
-    nogil=True,
-    error_model="numpy",
-    fastmath={"reassoc"},
-    no_cpython_wrapper=True,
-    no_cfunc_wrapper=True,
-    _nrt=False,
-)
 inlined = numba.njit(nogil=True, error_model="numpy", inline="always")
+
+
+def _compile_within(function, **options):
+    """Compile what kernels call, when one that calls it is compiled.
+
+    Only Python needs wrappers, and it calls none of these; what is called at one place only
+    compiles faster when it is inlined.
+    """
+    compiled = numba.njit(
+        nogil=True,
+        error_model="numpy",
+        no_cpython_wrapper=True,
+        no_cfunc_wrapper=True,
+        _nrt=False,
+        **options,
+    )(function)
+    find = compiled.get_call_template
+
+    def find_general(arguments, names):
+        # A number that is written down has a type of its own, and would get a copy of its own.
+        names = {name: types.unliteral(type_) for name, type_ in dict(names).items()}
+        return find(tuple(types.unliteral(type_) for type_ in arguments), names)
+
+    compiled.get_call_template = find_general
+    return compiled
+
+
+inner = _compile_within
+# Sums in whatever order is fastest: the same one each time.
+reordered = functools.partial(_compile_within, fastmath={"reassoc"})
 # Loops over lanes of which every one is full: a product and a sum may be one instruction.
-fused = numba.njit(
-    nogil=True,
-    error_model="numpy",
-    no_cpython_wrapper=True,
-    no_cfunc_wrapper=True,
-    _nrt=False,
-    fastmath={"contract"},
-)
+fused = functools.partial(_compile_within, fastmath={"contract"})
 
 
 @intrinsic

@@ -9,6 +9,8 @@ from sklearn.datasets import load_digits
 from robustq import GenerativeForestClassifier, UnsupportedError
 from robustq.core import engine, evidence
 from robustq.core.neighbourhoods import read as read_neighbourhood
+from robustq.families.forest import spreading
+from robustq.families.forest.spreading import Spreader
 from robustq.perturbations import Perturbation, get
 from robustq.tables import Table
 from tests.arithmetic import log
@@ -423,3 +425,32 @@ def test_both_paths_agree_on_images_of_digits():
     for name in ("tv", "chi2"):
         fast, general = (quantify(model.model_, rows, [get(name)], general=g) for g in (0, 1))
         np.testing.assert_allclose(fast.robustness, general.robustness, rtol=1e-9)
+
+
+@pytest.mark.parametrize("max_depth", [4, None])
+def test_sets_of_leaves_and_walks_find_the_same(max_depth, monkeypatch):
+    rng = np.random.default_rng(56)
+    X, y = rng.integers(0, 5, (400, 6)).astype(str).astype(object), rng.integers(0, 3, 400)
+    model = GenerativeForestClassifier(5, max_depth=max_depth, random_state=0).fit(X, y)
+    X[rng.random(X.shape) < 0.4] = None
+    rows = model.encoding_.encode(Table.read(X[:90]))
+    with_sets = list(Spreader(model.model_).spread(rows.codes, rows.numbers))
+    monkeypatch.setattr(spreading, "MOST_WORDS", 0)
+    walked = list(Spreader(model.model_).spread(rows.codes, rows.numbers))
+    for (_, logs, reached), (_, other_logs, other) in zip(with_sets, walked, strict=True):
+        assert np.array_equal(logs, other_logs)
+        assert all(np.array_equal(one, two) for one, two in zip(reached, other, strict=True))
+        assert len(reached.leaves) > len(rows) * 5
+
+
+@every_fast_ball
+def test_rows_with_gaps_agree_with_the_recursion_whatever_the_depth(name):
+    rng = np.random.default_rng(57)
+    X = rng.integers(0, 4, (600, 7)).astype(str).astype(object)
+    y = (X[:, 0] == X[:, 1]).astype(int) + (rng.random(600) < 0.3)
+    model = GenerativeForestClassifier(9, max_depth=None, random_state=0).fit(X, y)
+    X[rng.random(X.shape) < 0.3] = None
+    rows = model.encoding_.encode(Table.read(X[:60]))
+    fast, general = (quantify(model.model_, rows, [get(name)], general=g) for g in (0, 1))
+    np.testing.assert_allclose(fast.robustness, general.robustness, rtol=1e-9)
+    assert np.array_equal(fast.tipping, general.tipping)

@@ -6,10 +6,10 @@ Where a split's value is missing a row goes both ways, and the split is a sum of
     edge     V times max(0, w − x l) if V > 0, or else min(1, w + x u)
     join     the higher child times its lower bound, and the lower one times its upper bound
 
-and R_c(x) = Σ V(tree) = P(x) − N(x), trees of one sign on either side. The root of h = log P − log N
-is kept between two of several x that are looked at together (`_lane_kernels`); the next ones stand
-around where x as a cubic function of h says that it is. What a row reaches is copied to one place
-first, children before parents: it is read again every time.
+and R_c(x) = Σ V(tree) = P(x) − N(x), trees of one sign on either side. The root of log P − log N is
+kept between two of several x that are looked at together (`_lane_kernels`); the next ones stand
+around where x, as a cubic function of this height h, says that it is. What a row reaches is copied
+to one place first, children before parents: it is read again every time.
 """
 
 import math
@@ -45,27 +45,29 @@ from ._lane_kernels import (
     join,
     start,
 )
-from ._mixture_kernels import NOTHING, PARENT
 from ._mixture_kernels import FALL as FALLS
+from ._mixture_kernels import NOTHING
 from ._mixture_kernels import RISE as RISES
 from ._mixture_kernels import W as WEIGHT
 from ._scale_kernels import shrink
 
-__all__ = ["COLUMNS", "KNOTS", "LANES", "SUMS", "search"]
+__all__ = ["ABOUT", "COLUMNS", "KNOTS", "LANES", "SUMS", "search"]
 
 LEAF, UP = range(2)  # the columns of entries
 # What is known next to the root: two points below and two above; of each x, h, and R.
 KNOTS = BELOW, LOW, HIGH, ABOVE = (0, 1, 2, 3)
 X, HEIGHT, LEAD = range(3)
+# What is known of leaves: the product of the weights on the path, and how fast its bounds change,
+# relative to it.
+ABOUT = REACH, FALLS_BY, RISES_BY = (0, 1, 2)
 TINY = 1e-250  # sums below this are left to the recursion, which has more range
 SMALL = 1e-100  # and leaves that have so much less mass than others
 ENOUGH = 1e-10  # how near, relative, is near enough
 LOCAL = 1e-7  # slopes are taken from points that are farther from each other
 MAX_STEPS = 60
 FARTHEST = 1e12  # roots beyond are left to the recursion
-# Where to look first: at shares of a limit, or without one.
-SHARES = np.array([0.0, 0.02, 0.06, 0.12, 0.22, 0.38, 0.62, 1.0])
-POINTS = np.array([0.0, 0.02, 0.06, 0.15, 0.35, 0.8, 2.0, 6.0])
+# Where to look first, relative to where the root would be if logarithms were straight.
+FIRST = np.array([0.7, 1.05, 1.2, 1.32, 1.45, 1.6, 1.9, 3.0])
 # And then: how far from where the root seems to be, relative to how wrong that might be, but never
 # farther than these shares of the way to the ends.
 ERRORS = np.array([0.0, 0.02, 0.25, 2.0])
@@ -76,8 +78,8 @@ WAYS = np.array([0.2, 0.4, 0.6, 0.8])
 def _find_largest(starts, mass, scale, row, rows):
     """Return the largest scale of what a row reaches."""
     largest = NOTHING
-    for tree in range((len(starts) - 1) // rows):
-        for entry in range(starts[tree * rows + row], starts[tree * rows + row + 1]):
+    for at in range(row, len(starts) - 1, rows):
+        for entry in range(starts[at], starts[at + 1]):
             if mass[entry] != 0.0:
                 largest = max(largest, np.int64(scale[entry]))
     return largest
@@ -85,19 +87,9 @@ def _find_largest(starts, mass, scale, row, rows):
 
 @inner
 def _copy_edge(edges, node, copied, used):
-    """Copy the edge above a node; return its parent."""
-    at = np.uint64(node)
-    copied[used, W] = edges[at, WEIGHT]
-    copied[used, FALL], copied[used, RISE] = -edges[at, FALLS], edges[at, RISES]
-    return np.int64(edges[at, PARENT])
-
-
-@inner
-def _copy_way(edges, node, length, copied, used):
-    """Copy so many edges from a node upward; return where they end."""
-    for k in range(length):
-        node = _copy_edge(edges, node, copied, used + np.uint64(k))
-    return node
+    """Copy the edge above a node."""
+    copied[used, W] = edges[node, WEIGHT]
+    copied[used, FALL], copied[used, RISE] = -edges[node, FALLS], edges[node, RISES]
 
 
 @inner
@@ -110,16 +102,17 @@ def _copy_row(reached, ends, edges, row, rows, entries, masses, copied, waiting)
     child of a join; or ~length, to a root. Masses are divided by one power of two for all.
     """
     starts, leaves, meets, mass, scale = reached
-    leaf_nodes, leaf_depths = ends
+    path_starts, paths = ends
     count, used, largest = np.int64(0), np.uint64(0), _find_largest(starts, mass, scale, row, rows)
     most, least = 0.0, math.inf
-    for tree in range((len(starts) - 1) // rows):
+    for tree in range(row, len(starts) - 1, rows):
         # Who waits for a sibling: at which depth they meet.
         height = np.int64(0)
         waiting[0] = -1
-        for entry in range(starts[tree * rows + row], starts[tree * rows + row + 1]):
+        for entry in range(starts[tree], starts[tree + 1]):
             leaf, after = np.int64(leaves[entry]), np.int64(meets[entry])
-            node, depth = np.int64(leaf_nodes[leaf]), np.int64(leaf_depths[leaf])
+            at = np.uint64(path_starts[leaf])
+            depth = path_starts[leaf + 1] - path_starts[leaf]
             masses[count] = mass[entry] * shrink(largest - np.int64(scale[entry]))
             most = max(most, masses[count])
             if mass[entry] != 0.0:
@@ -129,16 +122,18 @@ def _copy_row(reached, ends, edges, row, rows, entries, masses, copied, waiting)
                 before = waiting[height]
                 up = max(before, after) + 1
                 length = depth - up
-                node = _copy_way(edges, node, length, copied, used)
-                used += np.uint64(length)
+                for k in range(np.uint64(length)):
+                    _copy_edge(edges, np.uint64(paths[at + k]), copied, used + k)
+                at, used = at + np.uint64(length), used + np.uint64(length)
                 entries[count, LEAF], entries[count, UP] = what, length if up > 0 else ~length
                 count += 1
                 if before <= after:
                     break
                 # The right one of two has come: they go on together.
-                _copy_edge(edges, node - 1, copied, used)
-                node = _copy_edge(edges, node, copied, used + np.uint64(1))
-                used += np.uint64(2)
+                node = np.uint64(paths[at])
+                _copy_edge(edges, node - np.uint64(1), copied, used)
+                _copy_edge(edges, node, copied, used + np.uint64(1))
+                at, used = at + np.uint64(1), used + np.uint64(2)
                 what, depth = np.int64(-1), before
                 height -= 1
             if after >= 0:
@@ -149,16 +144,27 @@ def _copy_row(reached, ends, edges, row, rows, entries, masses, copied, waiting)
 
 
 @inner
-def _set_terms(entries, count, class_probs, masses, best, rival, terms):
-    """Write V of each leaf; return 2 if some are negative, 1 if some are not 0, and else 0."""
+def _set_terms(entries, count, class_probs, masses, best, rival, about, terms, first):
+    """Write V of each leaf; return 2 if some are negative, 1 if some are not 0, and else 0.
+
+    Also, as if each leaf were a tree: P and N at x = 0, and what they lose and gain there.
+    """
     signs = 0
+    positive, fall, negative, rise = 0.0, 0.0, 0.0, 0.0
     for entry in range(count):
         leaf = entries[entry, LEAF]
         terms[entry] = 0.0
         if leaf >= 0:
-            terms[entry] = (class_probs[leaf, best] - class_probs[leaf, rival]) * masses[entry]
-            if terms[entry] != 0.0:
-                signs = max(signs, 2 if terms[entry] < 0.0 else 1)
+            term = (class_probs[leaf, best] - class_probs[leaf, rival]) * masses[entry]
+            terms[entry] = term
+            if term != 0.0:
+                signs = max(signs, 2 if term < 0.0 else 1)
+            share = term * about[leaf, REACH]
+            positive += max(share, 0.0)
+            fall += max(share, 0.0) * about[leaf, FALLS_BY]
+            negative -= min(share, 0.0)
+            rise -= min(share, 0.0) * about[leaf, RISES_BY]
+    first[0], first[1], first[2], first[3] = positive, fall, negative, rise
     return signs
 
 
@@ -313,23 +319,36 @@ def _divide(low, high, xs):
 
 
 @inner
-def _compare(limit, near, entries, count, edges, terms, stack, xs, sums, knots):
+def _look_first(limit, first, xs, knots):
+    """Set the first points; what is known at 0 stands below them."""
+    for knot in range(len(KNOTS)):
+        knots[knot, HEIGHT] = math.nan
+    positive, fall, negative, rise = first[0], first[1], first[2], first[3]
+    height = math.log(positive / negative)
+    knots[LOW, X], knots[LOW, HEIGHT], knots[LOW, LEAD] = 0.0, height, positive - negative
+    guess = height / (fall / positive + rise / negative)
+    if not guess < FARTHEST:
+        guess = 1.0
+    for lane in range(LANES):
+        xs[lane] = min(FIRST[lane] * guess, limit)
+
+
+@inner
+def _compare(limit, near, first, entries, count, edges, terms, stack, xs, sums, knots):
     """Return the root of h = log P − log N below a limit, infinity if it lies beyond.
 
     NaN where rounding would show, or numbers leave their range.
     """
-    top, steep, width = min(limit, FARTHEST), 0.0, math.inf
-    for lane in range(LANES):
-        xs[lane] = SHARES[lane] * limit if limit < math.inf else POINTS[lane]
-        knots[lane % len(KNOTS), HEIGHT] = math.nan
-    bounded = False
-    for step in range(MAX_STEPS):
+    positive, negative = first[0], first[2]
+    if not (positive - negative > near * (positive + negative) and negative > TINY):
+        return math.nan
+    top, steep, width, bounded = min(limit, FARTHEST), 0.0, math.inf, False
+    _look_first(top, first, xs, knots)
+    for _ in range(MAX_STEPS):
         _evaluate(xs, entries, count, edges, terms, stack, sums)
         for lane in range(LANES):
             if max(sums[P, lane], sums[N, lane]) < TINY:
                 return math.nan
-        if step == 0 and not sums[P, 0] - sums[N, 0] > near * sums[SIZE, 0]:
-            return math.nan
         flipped = _narrow(xs, sums, knots)
         low, high = knots[LOW, X], knots[HIGH, X]
         bounded |= flipped < LANES
@@ -338,7 +357,7 @@ def _compare(limit, near, entries, count, edges, terms, stack, xs, sums, knots):
                 clear = knots[LOW, LEAD] > near * sums[SIZE, LANES - 1] and limit < FARTHEST
                 return math.inf if clear else math.nan
             for lane in range(LANES):
-                xs[lane] = min(low * 4.0 ** (lane + 1), top)
+                xs[lane] = min(low * 2.0 ** (lane + 1), top)
             continue
         if high - low > LOCAL * high:
             steep = (knots[LOW, LEAD] - knots[HIGH, LEAD]) / (high - low)
@@ -356,7 +375,7 @@ def _compare(limit, near, entries, count, edges, terms, stack, xs, sums, knots):
 
 @kernel(
     types.void(
-        *(float_matrix, float_matrix, int_vector, code_vector),
+        *(float_matrix, float_matrix, float_matrix, int_vector, code_vector),
         *(int_vector, code_vector, code_vector, float_vector, code_vector),
         *(int_vector, int_vector, types.float64, types.float64),
         *(int_matrix_out, float_vector_out, float_vector_out, float_matrix_out, int_vector_out),
@@ -366,8 +385,9 @@ def _compare(limit, near, entries, count, edges, terms, stack, xs, sums, knots):
 def search(
     class_probs,
     edges,
-    leaf_nodes,
-    leaf_depths,
+    about,
+    path_starts,
+    paths,
     starts,
     leaves,
     meets,
@@ -393,8 +413,9 @@ def search(
 
     Parameters
     ----------
-    class_probs, leaf_nodes, leaf_depths : of the leaves
+    class_probs, path_starts, paths : of the leaves
     edges : (nodes, 4), the weight of the edge to each node, its slopes, and the parent
+    about : (leaves, 3), where paths begin, and how fast they change
     starts … scale : what rows reach, see `gaps.Reached`
     prediction, runner_up : (rows,)
     limit : where x ends
@@ -402,8 +423,8 @@ def search(
     entries, masses, terms, copied, waiting, stack, points : to work in
     found, tipping : (rows,), written
     """
-    reached, ends = (starts, leaves, meets, mass, scale), (leaf_nodes, leaf_depths)
-    xs, sums, knots = points[0], points[1 : 1 + len(SUMS)], points[1 + len(SUMS) :]
+    reached, ends = (starts, leaves, meets, mass, scale), (path_starts, paths)
+    xs, first, sums, knots = points[0], points[1], points[2 : 2 + len(SUMS)], points[5:]
     for row in range(len(found)):
         best = prediction[row]
         found[row], tipping[row] = math.inf, -1
@@ -413,7 +434,9 @@ def search(
             rival = runner_up[row] if turn == 0 else np.int64(turn - 1)
             if rival == best or rival < 0 or (turn > 0 and rival == runner_up[row]):
                 continue
-            signs = _set_terms(entries, count, class_probs, masses, best, rival, terms)
+            signs = _set_terms(
+                *(entries, count, class_probs, masses, best, rival, about, terms, first)
+            )
             x = math.nan
             if count < 0:
                 signs = 0
@@ -422,7 +445,9 @@ def search(
                 x = x if x <= limit else math.inf
             elif signs == 2:
                 below = min(limit, found[row])
-                x = _compare(below, near, entries, count, copied, terms, stack, xs, sums, knots)
+                x = _compare(
+                    *(below, near, first, entries, count, copied, terms, stack, xs, sums, knots)
+                )
             if math.isnan(x):
                 found[row], tipping[row] = x, rival
                 break

@@ -8,14 +8,20 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from .mixtures import NEAR, Straight
+from .scale import STEP
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from robustq.arrays import Codes, Floats, Indices
 
+    from .mixtures import MixtureTables
     from .neighbourhoods import Perturbed
     from .quantified import Quantified
 
 __all__ = ["Ends", "Gaps", "Reached"]
+
+FASTEST = 1e6  # how much weights may change, relative to themselves, where a search begins
 
 
 class Reached(NamedTuple):
@@ -50,16 +56,39 @@ class Reached(NamedTuple):
     def trim(self) -> Reached:
         """Return what was filled; a copy if most of the room was not needed."""
         entries = self.starts[-1]
-        copies = 2 * entries < len(self.leaves)
-        used = (array[:entries].copy() if copies else array[:entries] for array in self[1:])
-        return Reached(self.starts, *used)
+        used = [array[:entries] for array in self[1:]]
+        if 2 * entries < len(self.leaves):
+            used = [array.copy() for array in used]
+        return Reached._make([self.starts, *used])
 
 
 class Ends(NamedTuple):
-    """Where the leaves of a mixture are: the node of each, and how deep it is."""
+    """The paths to the leaves of a mixture.
 
-    nodes: Indices
-    depths: Codes
+    Attributes
+    ----------
+    starts : ndarray of shape (leaves + 1,)
+        Where the path of each leaf begins.
+    paths : ndarray
+        The nodes on paths, from the leaf upward; the root is left out.
+    """
+
+    starts: Indices
+    paths: Codes
+
+    @classmethod
+    def of(cls, nodes: Indices, parents: Codes, depths: Codes) -> Ends:
+        """Go up from the nodes of leaves."""
+        starts = np.concatenate([[0], np.cumsum(depths[nodes])])
+        paths = np.empty(starts[-1], dtype=np.int32)
+        at: NDArray[np.integer] = nodes
+        place = starts[:-1]
+        for _ in range(int(depths.max(initial=0))):
+            below = parents[at] >= 0
+            at, place = at[below], place[below]
+            paths[place] = at
+            at, place = parents[at], place + 1
+        return cls(starts, paths)
 
 
 def make_lanes(rows: int, lanes: int) -> Floats:
@@ -87,7 +116,7 @@ class Gaps(Straight):
         leaves = int(np.diff(reached.starts).reshape(-1, rows).sum(axis=0).max(initial=0))
         height = 2 * (tables.depth + 2)
         kernels.search(
-            *(tables.class_probs, made.edges, *self.ends, *reached),
+            *(tables.class_probs, made.edges, self._about(perturbed), *self.ends, *reached),
             *(found.prediction, found.runner_up, made.limit),
             NEAR * (self.factors + tables.depth),
             np.empty((2 * leaves, 2), dtype=np.int64),
@@ -95,7 +124,26 @@ class Gaps(Straight):
             np.empty(((tables.depth + 2) * leaves, len(kernels.COLUMNS))),
             np.empty(height, dtype=np.int64),
             make_lanes(height, kernels.LANES),
-            make_lanes(1 + len(kernels.SUMS) + len(kernels.KNOTS), kernels.LANES),
+            make_lanes(2 + len(kernels.SUMS) + len(kernels.KNOTS), kernels.LANES),
             *(y, tipping),
         )
         return self.forget_unclear(perturbed, y), tipping
+
+    def _about(self, perturbed: Perturbed) -> Floats:
+        return self.kept.find(
+            (perturbed.key, "leaves"),
+            lambda: _measure_paths(self.made(perturbed).edges, self.tables, self.ends),
+        )
+
+
+def _measure_paths(edges: Floats, tables: MixtureTables, ends: Ends) -> Floats:
+    """Return what weights on the path to each leaf multiply to, and how fast its bounds change.
+
+    That is relative to it: what the logarithms fall and rise by, (leaves, 3).
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        changes = np.fmin(edges[:, 1:3] / edges[:, :1], FASTEST)
+    total = np.zeros((len(ends.paths) + 1, 2))
+    np.cumsum(changes[ends.paths], axis=0, out=total[1:])
+    reach = np.ldexp(tables.reach, STEP * tables.reach_scale)
+    return np.column_stack([reach, np.diff(total[ends.starts], axis=0)])

@@ -23,7 +23,7 @@ __all__ = ["MOST_REACHED", "Spreader"]
 
 # How many rows go through a tree before the next one, and how many leaves that they reach are kept
 # for a block of rows (some 100 MB).
-ROWS_AT_ONCE, MOST_REACHED = 256, 2**22
+ROWS_AT_ONCE, MOST_REACHED = 1024, 2**22
 # Where the sets of a row have more words than this, or all have, rows go down the trees instead.
 MOST_WORDS, MOST_IN_ALL = 2**14, 2**24
 
@@ -57,8 +57,8 @@ class Spreader:
     def spread(self, codes: Codes, numbers: Floats) -> Iterator[tuple[slice, Floats, Reached]]:
         """Yield log p(c, f) of rows with any evidence, and what they reach, for a few at a time."""
         forest = self.forest
-        room = ROWS_AT_ONCE * (forest.trees * (forest.depth + 1) + self._largest)
-        start, count = 0, ROWS_AT_ONCE
+        start, count = 0, min(ROWS_AT_ONCE, len(codes))
+        room = count * forest.trees * (forest.depth + 1) + self._largest
         while start < len(codes):
             count = min(count, len(codes) - start)
             block = slice(start, start + count)
@@ -79,9 +79,8 @@ class Spreader:
 
     @cached_property
     def ends(self) -> Ends:
-        """Where the leaves are."""
-        nodes = self.forest.leaf_nodes
-        return Ends(nodes, self._layout.depths[nodes])
+        """The paths to the leaves."""
+        return Ends.of(self.forest.leaf_nodes, self.forest.parents, self._layout.depths)
 
     @cached_property
     def _layout(self) -> Layout:
