@@ -7,7 +7,7 @@ import pytest
 from sklearn.datasets import load_digits
 
 from robustq import GenerativeForestClassifier, UnsupportedError
-from robustq.core import engine, evidence
+from robustq.core import _path_kernels, engine, evidence
 from robustq.core.neighbourhoods import read as read_neighbourhood
 from robustq.families.forest import spreading
 from robustq.families.forest.spreading import Spreader
@@ -454,3 +454,34 @@ def test_rows_with_gaps_agree_with_the_recursion_whatever_the_depth(name):
     fast, general = (quantify(model.model_, rows, [get(name)], general=g) for g in (0, 1))
     np.testing.assert_allclose(fast.robustness, general.robustness, rtol=1e-9)
     assert np.array_equal(fast.tipping, general.tipping)
+
+
+@every_fast_ball
+def test_rivals_that_are_left_out_could_not_have_flipped_first(name):
+    """Ten classes: nobody whose bounds were enough is searched for."""
+    X, y = load_digits(return_X_y=True)
+    X = (X[:, 20:44] // 4).astype(int)
+    model = GenerativeForestClassifier(7, random_state=0).fit(X[::3], y[::3])
+    rows = model.encoding_.encode(Table.read(X[1:1797:15]))
+    fast, general = (quantify(model.model_, rows, [get(name)], general=g) for g in (0, 1))
+    np.testing.assert_allclose(fast.robustness, general.robustness, rtol=1e-9)
+    clear = np.isfinite(fast.robustness) & (fast.robustness < 0.3)
+    assert np.array_equal(fast.tipping[clear], general.tipping[clear])
+
+
+def test_coarse_products_are_those_of_the_paths():
+    rng = np.random.default_rng(61)
+    parents = np.array([0, 0, 0, 1, 1, 3, 3])
+    edges = np.stack([*rng.uniform(0.1, 1.0, (3, 7)), parents], axis=1)
+    edges[0, :3] = 1.0, 0.0, 0.0
+    points = np.linspace(0.01, 2.0, _path_kernels.POINTS)
+    products = np.empty((7, 2, len(points)), dtype=np.float32)
+    _path_kernels.find_products(edges, points, products)
+    for node in range(7):
+        lower, upper, at = np.ones_like(points), np.ones_like(points), node
+        while at > 0:
+            w, fall, rise, parent = edges[at]
+            lower *= np.maximum(w - points * fall, 0.0) / w
+            upper *= np.minimum(w + points * rise, 1.0) / w
+            at = int(parent)
+        np.testing.assert_allclose(products[node], [lower, upper], rtol=1e-5)

@@ -29,6 +29,7 @@ from robustq import (
     memory,
 )
 from robustq.families import base
+from robustq.families.forest import traces
 from robustq.perturbations import get
 from robustq.tables import Table
 from tests.core.models import margins
@@ -743,3 +744,27 @@ def test_many_classes_and_categories_take_no_age():
     y = rng.integers(0, 200, 4000)
     model = small_forest(n_estimators=1).fit(X, y)
     assert model.credal_predict(X[:5], "tv", 0.2).shape == (5, 200)
+
+
+def test_rows_side_by_side_end_where_each_ends_by_itself(monkeypatch):
+    """The kernel with dense factors, the one without, and the plain formulas."""
+    rng = np.random.default_rng(31)
+    X = rng.integers(0, [2, 5, 64, 3], size=(500, 4))
+    y = (X[:, 0] + X[:, 1] > 3) * 1 + (X[:, 2] > 50)
+    model = GenerativeForestClassifier(4, random_state=0).fit(X, y)
+    forest, rows = model.model_, model.encoding_.encode(Table.read(X[:37]))
+    dense = forest.trace(rows)
+    assert forest.dense.factors is not None
+    monkeypatch.setattr(traces, "MOST_FACTORS", 0)
+    other = copy.deepcopy(forest)
+    sparse = other.trace(rows)
+    assert other.dense.factors is None
+    assert np.array_equal(dense.leaves, sparse.leaves)
+    np.testing.assert_allclose(dense.mass, sparse.mass, rtol=1e-14)
+    np.testing.assert_allclose(dense.joint, sparse.joint, rtol=1e-13)
+    for row, codes in enumerate(rows.codes):
+        total = np.zeros(3)
+        for leaf in dense.leaves[:, row]:
+            mass = np.prod([forest.probability(leaf, f, code) for f, code in enumerate(codes)])
+            total += forest.arrays.reach[leaf] * mass * forest.class_probs[leaf]
+        np.testing.assert_allclose(np.exp(dense.joint[row]) * 4, total, rtol=1e-12)

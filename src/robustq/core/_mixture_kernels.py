@@ -31,21 +31,20 @@ from robustq.kernels import (
     reordered,
 )
 
-from ._path_kernels import PARENT, POINTS, SETTLES, VANISHES
+from ._path_kernels import FALL, PARENT, POINTS, RISE, SETTLES, VANISHES, W
+from ._rival_kernels import DONE, bound_paths, clear_some, pick_next, settle, survey, take_calm
 from ._scale_kernels import shrink
 from .scale import LOG_STEP
 
-__all__ = ["FALL", "HEIGHTS", "LANES", "NOTHING", "PATHS", "RISE", "RIVALS", "TERMS", "W", "search"]
+__all__ = ["FALL", "HEIGHTS", "LANES", "NOTHING", "PATHS", "RISE", "TERMS", "W", "search"]
 
 # The rows of the room to work in, one column for each tree: v, v divided by a power of two for all
 # trees, how much smaller than the largest the scale of v is, and the product of the path and its
 # slope.
 TERMS = RAW, STEPS, TERM, PRODUCT, SLOPE = range(5)
-LOWER, UPPER = PRODUCT, SLOPE  # of the path alone
 HEIGHTS = POSITIVE, NEGATIVE = range(2)
-# What is known of each class: see `_survey`, `_clear`.
-RIVALS = LEAD, AGAINST, LAST, DONE, MARGIN, SIZE = range(6)
-PATHS = (W, FALL, RISE, PICKED) = range(4)
+PICKED = 3
+PATHS = (W, FALL, RISE, PICKED)
 products_in = types.Array(types.float32, 3, "C", readonly=True)
 heights_out = types.Array(types.float32, 2, "C")
 paths_out = types.Array(types.float64, 3, "C")
@@ -365,93 +364,6 @@ def _oppose(forest, ball, leaves, paths, terms, heights, levels, against, limit,
     return _solve(levels, paths, terms, trees, vanishes, settles, main, limit, near)
 
 
-@inner
-def _settle(ends, leaves):
-    """Return where nothing changes any more, whoever the rival is."""
-    settles = 0.0
-    for leaf in leaves:
-        settles = max(settles, ends[leaf, SETTLES])
-    return settles
-
-
-@inner
-def _bound_paths(x, levels, paths, bounds):
-    """Write the lower and the upper product of each path."""
-    for tree in range(bounds.shape[1]):
-        bounds[LOWER, tree] = bounds[UPPER, tree] = 1.0
-    for level in range(levels):
-        for tree in range(bounds.shape[1]):
-            lower = paths[W, level, tree] - x * paths[FALL, level, tree]
-            upper = paths[W, level, tree] + x * paths[RISE, level, tree]
-            bounds[LOWER, tree] *= lower if lower > 0.0 else 0.0
-            bounds[UPPER, tree] *= upper if upper < 1.0 else 1.0
-
-
-@inner
-def _survey(class_probs, ends, reach, leaves, mass, row, best, rivals):
-    """Write for each class by how much the prediction leads, how many trees mind, and the end of P.
-
-    Where no tree minds, that is where the prediction flips.
-    """
-    classes = class_probs.shape[1]
-    for c in range(classes):
-        rivals[LEAD, c] = rivals[AGAINST, c] = rivals[LAST, c] = rivals[DONE, c] = 0.0
-    for tree in range(len(leaves)):
-        leaf = leaves[tree]
-        part, own, end = mass[tree, row], class_probs[leaf, best], ends[leaf, VANISHES]
-        share = part * reach[leaf]
-        for c in range(classes):
-            gap = own - class_probs[leaf, c]
-            rivals[LEAD, c] += gap * share
-            rivals[AGAINST, c] += 1.0 if gap * part < 0.0 else 0.0
-            last = end if gap * part > 0.0 else 0.0
-            rivals[LAST, c] = max(rivals[LAST, c], last)
-
-
-@inner
-def _clear(class_probs, leaves, mass, scale, row, best, bounds, near, rivals):
-    """Let those classes be done that the prediction still beats, clearly, within the bounds."""
-    classes = class_probs.shape[1]
-    for c in range(classes):
-        rivals[MARGIN, c] = rivals[SIZE, c] = 0.0
-    for tree in range(len(leaves)):
-        # Who needs smaller scales is looked at by itself.
-        part = mass[tree, row] if scale[tree, row] == 0 else math.nan
-        lower, upper = part * bounds[LOWER, tree], part * bounds[UPPER, tree]
-        leaf = leaves[tree]
-        own = class_probs[leaf, best]
-        for c in range(classes):
-            gap = own - class_probs[leaf, c]
-            value = gap * (lower if gap > 0.0 else upper)
-            rivals[MARGIN, c] += value
-            rivals[SIZE, c] += abs(value)
-    for c in range(classes):
-        if rivals[MARGIN, c] > max(near * rivals[SIZE, c], TINY):
-            rivals[DONE, c] = 1.0
-
-
-@inner
-def _pick_next(rivals):
-    """Return the class that is not done over which the lead is smallest, −1 if all are done."""
-    rival = np.int64(-1)
-    for c in range(rivals.shape[1]):
-        if rivals[DONE, c] == 0.0 and (rival < 0 or rivals[LEAD, c] < rivals[LEAD, rival]):
-            rival = np.int64(c)
-    return rival
-
-
-@inner
-def _take_calm(rivals, limit, x, rival):
-    """Return the first flip to a class that no tree minds to leave behind, if before x; and it."""
-    for c in range(rivals.shape[1]):
-        if rivals[DONE, c] == 0.0 and rivals[AGAINST, c] == 0.0:
-            rivals[DONE, c] = 1.0
-            last = rivals[LAST, c]
-            if last <= limit and last < x:
-                x, rival = last, np.int64(c)
-    return x, rival
-
-
 @kernel(
     types.void(
         *(int_vector, float_matrix, float_vector, code_vector, float_matrix),
@@ -529,17 +441,19 @@ def search(
             if classes == 2:
                 break
             if not surveyed:
-                _survey(class_probs, ends, reach, leaves, mass, row, best, rivals)
+                survey(class_probs, ends, reach, leaves, mass, row, best, rivals)
                 rivals[DONE, best] = rivals[DONE, rival] = 1.0
-                found[row], tipping[row] = _take_calm(rivals, limit, found[row], tipping[row])
+                found[row], tipping[row] = take_calm(rivals, limit, found[row], tipping[row])
                 surveyed = True
             rivals[DONE, rival] = 1.0
-            rival = _pick_next(rivals)
+            rival = pick_next(rivals)
             if rival >= 0 and moved:
                 if levels == 0:
                     levels = _copy_paths(edges, leaf_nodes, leaves, room, paths)
                 at = min(found[row], limit)
-                at = at if at < math.inf else _settle(ends, leaves)
-                _bound_paths(at, levels, paths, terms)
-                _clear(class_probs, leaves, mass, scale, row, best, terms, near, rivals)
-                rival = _pick_next(rivals)
+                at = at if at < math.inf else settle(ends, leaves)
+                bound_paths(at, levels, paths, terms[PRODUCT:])
+                clear_some(
+                    class_probs, leaves, mass, scale, row, best, terms[PRODUCT:], near, rivals
+                )
+                rival = pick_next(rivals)

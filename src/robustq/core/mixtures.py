@@ -151,6 +151,7 @@ class Mixtures(Straight):
         """Return x and the tipping class of each row; x is NaN where rounding would show."""
         from . import _mixture_kernels as kernels  # noqa: PLC0415 (numba is imported when needed)
         from ._path_kernels import POINTS  # noqa: PLC0415
+        from ._rival_kernels import RIVALS  # noqa: PLC0415
 
         made, tables = self.made(perturbed), self.tables
         trees, rows = self.leaves.shape
@@ -163,7 +164,7 @@ class Mixtures(Straight):
             *(np.empty(trees, dtype=np.int64), np.empty(trees, dtype=np.int64)),
             *_make_room(trees, tables.depth),
             np.empty((len(kernels.HEIGHTS), POINTS), dtype=np.float32),
-            np.empty((len(kernels.RIVALS), tables.class_probs.shape[1])),
+            np.empty((len(RIVALS), tables.class_probs.shape[1])),
             *(y, tipping),
         )
         return self.forget_unclear(perturbed, y), tipping

@@ -316,13 +316,16 @@ class Forest:
         """Return log p(c, f); complete rows as mixtures, and others as gaps in them."""
         from .traces import add_base  # noqa: PLC0415 (it reads forests)
 
-        complete = is_complete(rows)
+        about = self._mixture_tables, rows.codes.shape[1], self._keeper
+        if rows.codes.min(initial=0) >= 0:
+            every = self.trace(rows)
+            return Reading(every.joint, [(np.arange(len(rows)), Mixtures(*about, *every[:3]))])
+        complete = (rows.codes >= 0).all(axis=1)
         joint = np.empty((len(rows), self.class_probs.shape[1]))
         whole, some = np.flatnonzero(complete), np.flatnonzero(~complete)
-        about = self._mixture_tables, rows.codes.shape[1], self._keeper
         shapes: list[tuple[Indices, Shape]] = []
         if len(whole):
-            found = self.trace(rows if len(whole) == len(rows) else rows[whole])
+            found = self.trace(rows[whole])
             joint[whole] = found.joint
             shapes.append((whole, Mixtures(*about, *found[:3])))
         room = MOST_REACHED
@@ -458,11 +461,6 @@ def measure_depth(parents: Codes) -> int:
     from . import _route_kernels  # noqa: PLC0415 (numba is imported when it is needed)
 
     return int(_route_kernels.longest_path(parents, np.zeros_like(parents)))
-
-
-def is_complete(rows: Rows) -> NDArray[np.bool_]:
-    """Tell which rows have a value for every feature."""
-    return np.asarray((rows.codes >= 0).all(axis=1))
 
 
 def _contiguous(rows: Rows) -> tuple[Codes, Floats]:
