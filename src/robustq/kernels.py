@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import numba
-from llvmlite import ir
 from numba import types
 from numba.core.caching import IndexDataCacheFile
 from numba.extending import intrinsic
@@ -86,8 +85,8 @@ def count_bits(_context, _word):
 def bits_of(_context, _number):
     """Return the bits of a float as a whole number."""
 
-    def generate(_context, builder, _signature, arguments):
-        return builder.bitcast(arguments[0], ir.IntType(64))
+    def generate(context, builder, _signature, arguments):
+        return builder.bitcast(arguments[0], context.get_value_type(types.int64))
 
     return types.int64(types.float64), generate
 
@@ -96,8 +95,8 @@ def bits_of(_context, _number):
 def from_bits(_context, _word):
     """Return the float that has these bits."""
 
-    def generate(_context, builder, _signature, arguments):
-        return builder.bitcast(arguments[0], ir.DoubleType())
+    def generate(context, builder, _signature, arguments):
+        return builder.bitcast(arguments[0], context.get_value_type(types.float64))
 
     return types.float64(types.int64), generate
 

@@ -22,7 +22,7 @@ from robustq.kernels import fused, inlined, inner
 
 from ._log_kernels import log_of
 
-__all__ = ["chi2_prior", "climb"]
+__all__ = ["chi2_prior", "climb", "weigh"]
 
 # The columns of a ball's tables; see `products.COLUMNS`.
 P, L, L_RATE, U, U_RATE, S, T = range(7)
@@ -43,9 +43,9 @@ def _multiply(x, a, b, lower, upper, up, down, slope, bend):
         up[lane], down[lane], slope[lane], bend[lane] = 1.0, 1.0, 0.0, 0.0
     for k in range(0, a.shape[0], 2):
         for lane in range(LANES):
-            u, v, l, m = upper[k, lane], upper[k + 1, lane], lower[k, lane], lower[k + 1, lane]
+            u, v, f, g = upper[k, lane], upper[k + 1, lane], lower[k, lane], lower[k + 1, lane]
             above, also_above = b[k, lane] + x[lane] * u, b[k + 1, lane] + x[lane] * v
-            below, also_below = a[k, lane] - x[lane] * l, a[k + 1, lane] - x[lane] * m
+            below, also_below = a[k, lane] - x[lane] * f, a[k + 1, lane] - x[lane] * g
             below = below if below > FLOOR else FLOOR
             also_below = also_below if also_below > FLOOR else FLOOR
             ups, downs = above * also_above, below * also_below
@@ -55,9 +55,9 @@ def _multiply(x, a, b, lower, upper, up, down, slope, bend):
             inverse = 1.0 / (ups * downs)
             ups, downs = ups * inverse, downs * inverse
             rise = (u * also_above + v * above) * downs
-            fall = (l * also_below + m * below) * ups
+            fall = (f * also_below + g * below) * ups
             slope[lane] += fall + rise
-            bend[lane] += (fall - rise) * (fall + rise) + 2.0 * (u * v * downs - l * m * ups)
+            bend[lane] += (fall - rise) * (fall + rise) + 2.0 * (u * v * downs - f * g * ups)
 
 
 @fused
@@ -68,7 +68,7 @@ def _multiply_cut(x, cut, a, b, lower, upper, up, down, slope, bend, near):
         near[lane] = math.inf
     for k in range(0, a.shape[0], 2):
         for lane in range(LANES):
-            u, v, l, m = upper[k, lane], upper[k + 1, lane], lower[k, lane], lower[k + 1, lane]
+            u, v, f, g = upper[k, lane], upper[k + 1, lane], lower[k, lane], lower[k + 1, lane]
             above, also_above = b[k, lane] + x[lane] * u, b[k + 1, lane] + x[lane] * v
             near[lane] = min(near[lane], abs(above - cut) if u > 0.0 else cut)
             near[lane] = min(near[lane], abs(also_above - cut) if v > 0.0 else cut)
@@ -76,7 +76,7 @@ def _multiply_cut(x, cut, a, b, lower, upper, up, down, slope, bend, near):
             v = v if also_above < cut else 0.0
             above = above if above < cut else cut
             also_above = also_above if also_above < cut else cut
-            below, also_below = a[k, lane] - x[lane] * l, a[k + 1, lane] - x[lane] * m
+            below, also_below = a[k, lane] - x[lane] * f, a[k + 1, lane] - x[lane] * g
             below = below if below > FLOOR else FLOOR
             also_below = also_below if also_below > FLOOR else FLOOR
             ups, downs = above * also_above, below * also_below
@@ -85,9 +85,9 @@ def _multiply_cut(x, cut, a, b, lower, upper, up, down, slope, bend, near):
             inverse = 1.0 / (ups * downs)
             ups, downs = ups * inverse, downs * inverse
             rise = (u * also_above + v * above) * downs
-            fall = (l * also_below + m * below) * ups
+            fall = (f * also_below + g * below) * ups
             slope[lane] += fall + rise
-            bend[lane] += (fall - rise) * (fall + rise) + 2.0 * (u * v * downs - l * m * ups)
+            bend[lane] += (fall - rise) * (fall + rise) + 2.0 * (u * v * downs - f * g * ups)
 
 
 @inlined
@@ -141,19 +141,8 @@ def chi2_prior(x, scale, a, b):
 
 
 @inner
-def climb(x, cut, chi2, a, b, lower, upper, h, slope, bend, up, down, near):
-    """Write h(x) and its derivatives for all lanes; `near` says how near a cut is."""
-    if cut < math.inf:
-        _multiply_cut(x, cut, a, b, lower, upper, up, down, slope, bend, near)
-    else:
-        _multiply(x, a, b, lower, upper, up, down, slope, bend)
-    if chi2 > 0.0:
-        for lane in range(LANES):
-            gain, loss, more_slope, more_bend = chi2_prior(x[lane], chi2, a[0, lane], b[0, lane])
-            up[lane] *= 1.0 + gain
-            down[lane] *= 1.0 - loss
-            slope[lane] += more_slope
-            bend[lane] += more_bend
+def _take_logs(x, cut, chi2, a, b, lower, upper, h, up, down):
+    """Write h, given the products of all lanes."""
     safe = True
     for lane in range(LANES):
         h[lane] = log_of(up[lane] / down[lane])
@@ -167,3 +156,49 @@ def climb(x, cut, chi2, a, b, lower, upper, h, slope, bend, up, down, near):
             if chi2 > 0.0:
                 gain, loss, _, _ = chi2_prior(x[lane], chi2, a[0, lane], b[0, lane])
                 h[lane] += math.log1p(gain) - math.log1p(-loss)
+
+
+@fused
+def _weigh(x, cut, a, b, lower, upper, up, down):
+    """Write Π upper and Π lower, for all lanes."""
+    for lane in range(LANES):
+        up[lane], down[lane] = 1.0, 1.0
+    for k in range(0, a.shape[0], 2):
+        for lane in range(LANES):
+            above, below = (
+                b[k, lane] + x[lane] * upper[k, lane],
+                a[k, lane] - x[lane] * lower[k, lane],
+            )
+            also_above = b[k + 1, lane] + x[lane] * upper[k + 1, lane]
+            also_below = a[k + 1, lane] - x[lane] * lower[k + 1, lane]
+            up[lane] *= min(above, cut) * min(also_above, cut)
+            down[lane] *= max(below, FLOOR) * max(also_below, FLOOR)
+
+
+@inner
+def weigh(x, cut, chi2, a, b, lower, upper, h, up, down):
+    """Write h(x) alone for all lanes: a third of the work."""
+    _weigh(x, cut, a, b, lower, upper, up, down)
+    if chi2 > 0.0:
+        for lane in range(LANES):
+            gain, loss, _, _ = chi2_prior(x[lane], chi2, a[0, lane], b[0, lane])
+            up[lane] *= 1.0 + gain
+            down[lane] *= 1.0 - loss
+    _take_logs(x, cut, chi2, a, b, lower, upper, h, up, down)
+
+
+@inner
+def climb(x, cut, chi2, a, b, lower, upper, h, slope, bend, up, down, near):
+    """Write h(x) and its derivatives for all lanes; `near` says how near a cut is."""
+    if cut < math.inf:
+        _multiply_cut(x, cut, a, b, lower, upper, up, down, slope, bend, near)
+    else:
+        _multiply(x, a, b, lower, upper, up, down, slope, bend)
+    if chi2 > 0.0:
+        for lane in range(LANES):
+            gain, loss, more_slope, more_bend = chi2_prior(x[lane], chi2, a[0, lane], b[0, lane])
+            up[lane] *= 1.0 + gain
+            down[lane] *= 1.0 - loss
+            slope[lane] += more_slope
+            bend[lane] += more_bend
+    _take_logs(x, cut, chi2, a, b, lower, upper, h, up, down)

@@ -87,19 +87,24 @@ def _log_product(codes, row, c, classes, class_probs, feature_probs, offsets):
 
 
 @inner
-def _multiply(codes, start, some, class_probs, feature_probs, offsets, product):
-    """Write the products of some rows, classes by lanes."""
+def _multiply(codes, start, some, class_probs, feature_probs, offsets, at, product):
+    """Write the products of some rows, classes by lanes; `at` is room for a number each."""
     classes = len(class_probs)
     for c in range(classes):
         for lane in range(LANES):
             product[c, lane] = class_probs[c]
+    if len(feature_probs) == 0:
+        return
     for feature in range(codes.shape[1]):
         first = offsets[feature]
         for lane in range(some):
             code = codes[start + lane, feature]
-            if code >= 0:
-                for c in range(classes):
-                    product[c, lane] *= feature_probs[first + code * classes + c]
+            at[lane] = first + code * classes if code >= 0 else -1
+        for c in range(classes):
+            for lane in range(some):
+                # No branch: what is missing reads anything, and multiplies by 1.
+                factor = feature_probs[np.uint64(max(at[lane], 0) + c)]
+                product[c, lane] *= factor if at[lane] >= 0 else 1.0
 
 
 @inner
@@ -130,9 +135,10 @@ def _take_logs(codes, start, some, class_probs, feature_probs, offsets, product,
 def log_joint(codes, class_probs, feature_probs, offsets, joint):
     """Write log p(c, f) for each row and class."""
     product, logs = np.zeros((len(class_probs), LANES)), np.zeros((len(class_probs), LANES))
+    at = np.zeros(LANES, np.int64)
     for start in range(0, codes.shape[0], LANES):
         some = min(LANES, codes.shape[0] - start)
-        _multiply(codes, start, some, class_probs, feature_probs, offsets, product)
+        _multiply(codes, start, some, class_probs, feature_probs, offsets, at, product)
         _take_logs(
             *(codes, start, some, class_probs, feature_probs, offsets),
             *(product, logs, joint),
@@ -175,9 +181,10 @@ def read(
     """
     classes = len(class_probs)
     product, logs = np.zeros((classes, LANES)), np.zeros((classes, LANES))
+    at = np.zeros(LANES, np.int64)
     for start in range(0, codes.shape[0], LANES):
         some = min(LANES, codes.shape[0] - start)
-        _multiply(codes, start, some, class_probs, feature_probs, offsets, product)
+        _multiply(codes, start, some, class_probs, feature_probs, offsets, at, product)
         _take_logs(
             *(codes, start, some, class_probs, feature_probs, offsets),
             *(product, logs, joint),

@@ -22,7 +22,7 @@ from robustq.kernels import (
     kernel,
 )
 
-from ._height_kernels import L_RATE, LANES, SAFE, U_RATE, L, P, S, T, U, chi2_prior, climb
+from ._height_kernels import L_RATE, LANES, SAFE, U_RATE, L, P, S, T, U, chi2_prior, climb, weigh
 from ._log_kernels import log_of
 
 __all__ = ["search"]
@@ -31,9 +31,10 @@ TINY = 1e-280
 ALL_BUT_ONE = 1.0 - 1e-5
 MOST_STEPS = 12  # before those who are done are looked at, and others take their lanes
 PATIENCE, MOST_LOOKS = 2, 100  # after so many looks every further one bisects
-ENOUGH = 2e-5  # a step this small, relative, is the last: what is left of a cube is below 1e-12
-EXACTLY = 1e-11  # and so is this one where h has a kink nearby
-KINK = 1.1e-4
+# A step this small, relative, is the last but one: what is left of its cube, times what the slope
+# is off by, which is of the order of its square, is below 1e-12.
+ENOUGH = 2e-3
+EXACTLY = 1e-11  # where h has a kink as near as a step is long
 ROUNDING = 2.0**-53
 
 
@@ -78,7 +79,7 @@ def approach(h, slope, bend, way):
 
 
 @fused
-def _advance(x, h, slope, bend, near, low, high, end, done):
+def _advance(x, h, slope, bend, near, low, high, end, steep, done):
     """Take a step in each lane that is not done, within its bracket."""
     for lane in range(LANES):
         here, height = x[lane], h[lane]
@@ -93,14 +94,25 @@ def _advance(x, h, slope, bend, near, low, high, end, done):
         past = 0.15 * here + 0.85 * most
         short = 0.5 * least + 0.5 * here if least > 0.0 else 0.0625 * here
         there = there if inside else (past if height < 0.0 else short)
-        enough = ENOUGH if near[lane] > KINK else EXACTLY
-        last = inside and abs(there - here) <= enough * min(there, end[lane] - there)
+        size = abs(there - here)
+        enough = ENOUGH if near[lane] * here > 1.1 * size else EXACTLY
+        last = inside and size <= enough * min(there, end[lane] - there)
         last = last or most - least <= 4.0 * ROUNDING * here
         going = done[lane] == 0.0
         x[lane] = there if going else here
         low[lane] = least if going else low[lane]
         high[lane] = most if going else high[lane]
         done[lane] = 1.0 if last and going else done[lane]
+        steep[lane] = slope[lane] + bend[lane] * (there - here) if last and going else steep[lane]
+
+
+@fused
+def _polish(x, h, low, high, steep, done):
+    """Take the last step in each lane that is done, with the slope that is expected there."""
+    for lane in range(LANES):
+        there = x[lane] - h[lane] / steep[lane]
+        good = done[lane] == 1.0 and there >= low[lane] and there <= high[lane]
+        x[lane] = there if good else x[lane]
 
 
 @inlined
@@ -117,7 +129,7 @@ def _middle(low, high):
 
 
 @fused
-def _guess(gap, slope, bend, end, x, low, high):
+def _guess(gap, slope, bend, end, x):
     """Write where to begin, given Δ and the derivatives of h at 0, where nothing is known yet."""
     for lane in range(LANES):
         there = stride(-gap[lane], slope[lane], bend[lane])
@@ -285,6 +297,7 @@ def search(
     lanes = np.zeros((13, LANES))
     x, low, high, end, done, near = lanes[0], lanes[1], lanes[2], lanes[3], lanes[4], lanes[5]
     h, slope, bend, up, down, gap = lanes[6], lanes[7], lanes[8], lanes[9], lanes[10], lanes[11]
+    steep = lanes[12]
     near[:] = 1.0
     whole = np.zeros((4, LANES), np.int64)
     item, rival, turn, looks = whole[0], whole[1], whole[2], whole[3]
@@ -319,17 +332,19 @@ def search(
             done[lane] = 2.0 if vague else 0.0
             if gap[lane] == math.inf and keeps_zero and not vague:
                 # Nothing flips before ĉ itself has no probability left.
-                x[lane], done[lane] = end[lane], 1.0
-        _guess(gap, slope, bend, end, x, low, high)
+                x[lane], done[lane], steep[lane] = end[lane], 1.0, math.inf
+        _guess(gap, slope, bend, end, x)
         steps, left = 0, filled
         for lane in range(filled, LANES):
             done[lane] = 1.0
         while left > (filled >> 3) and steps < MOST_STEPS:
             climb(x, cut, chi2, a, b, lower, upper, h, slope, bend, up, down, near)
-            _advance(x, h, slope, bend, near, low, high, end, done)
+            _advance(x, h, slope, bend, near, low, high, end, steep, done)
             steps, left = steps + 1, LANES
             for lane in range(LANES):
                 left -= done[lane] > 0.0
+        weigh(x, cut, chi2, a, b, lower, upper, h, up, down)
+        _polish(x, h, low, high, steep, done)
         waiting = 0
         for lane in range(filled):
             i, c, after = item[lane], -1, turn[lane]

@@ -99,6 +99,8 @@ def quantify(
     general : bool
         Whether to use the general path also where there is a kernel.
     """
+    if not model.merges_rows:
+        return _Work(model, rows, general=general).quantify(neighbourhoods)
     firsts, twins = find_distinct(rows.bits)
     if len(firsts) == len(rows):
         return _Work(model, rows, general=general).quantify(neighbourhoods)

@@ -31,7 +31,7 @@ COLUMNS = ("p", "l", "l / p", "u", "u / p", "s", "t", "nothing")
 
 
 class BallTables(NamedTuple):
-    """What a ball makes of the tables; see `_product_kernels`. The last line of features never moves."""
+    """What a ball makes of the tables, as `COLUMNS`; the last line of features never moves."""
 
     prior: Floats
     features: Floats

@@ -30,7 +30,7 @@ from robustq.exceptions import (
 )
 from robustq.tables import MISSING, UNKNOWN, Encoding, Rows, Table, find_distinct, remark_on_classes
 from robustq.tables.frames import index_of
-from robustq.tables.single_rows import refuse_single_row
+from robustq.tables.single_rows import read_single_row
 from robustq.texts import make_visible, shorten
 
 from .labels import Scoring
@@ -70,6 +70,8 @@ class NotFittedError(RobustqError, SklearnNotFittedError):
 
 class GenerativeClassifier(Scoring, ClassifierMixin, BaseEstimator, ABC):
     """A classifier with a joint distribution p(c, f).
+
+    Where methods take X, a frame or an array, they take a dictionary {column: value} as one row.
 
     Attributes
     ----------
@@ -699,7 +701,9 @@ class GenerativeClassifier(Scoring, ClassifierMixin, BaseEstimator, ABC):
 
     def _arrange(self, X: Any) -> Table:
         self._require_fitted()
-        refuse_single_row(X, self.encoding_)
+        row = read_single_row(X, self.encoding_)
+        if row is not None:
+            return row
         return self.encoding_.arrange(Table.read(X), type(self).__name__)
 
     def _require_fitted(self) -> None:

@@ -218,7 +218,9 @@ class Encoding:
             _kernels.look_up(table.source, *self._joint_lookup, rows.codes)
             return rows
         for index, column in enumerate(self.columns):
-            values, label = table.column(index), table.label(index)
+            texts = table.find_texts(index) if isinstance(column, Categorical) else None
+            values = table.column(index) if texts is None else texts
+            label = table.label(index)
             if isinstance(column, Numeric):
                 numbers = column.read(values, label)
                 rows.numbers[:, self._slots[index]] = numbers

@@ -21,9 +21,11 @@ from robustq.exceptions import InputError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["Column", "Table", "as_objects", "count_rows", "is_frame", "take_rows"]
+__all__ = ["Column", "Table", "as_objects", "count_rows", "is_frame", "list_columns", "take_rows"]
 
 Column: TypeAlias = "np.ndarray[Any, Any] | pa.Array"
+
+FEW_ROWS = 32  # are looked at cell by cell: that takes less than to ask for each column
 
 
 @dataclass(frozen=True)
@@ -85,6 +87,22 @@ class Table:
         position = index if self.order is None else self.order[index]
         return _as_column(self._series[position], self.label(index))
 
+    def find_texts(self, index: int) -> np.ndarray[Any, Any] | None:
+        """Return a column of few rows that holds text, or nothing, as objects; else None."""
+        if isinstance(self.source, np.ndarray) or self.rows > FEW_ROWS:
+            return None
+        position = index if self.order is None else self.order[index]
+        values = [row[position] for row in self._cells]
+        return as_objects(values) if all(map(_is_text_or_gap, values)) else None
+
+    @cached_property
+    def _cells(self) -> Sequence[Sequence[Any]]:
+        """All cells of a frame, row by row."""
+        assert isinstance(self.source, nw.DataFrame)  # noqa: S101 (whoever asks has looked)
+        if self.source.implementation.is_pandas():
+            return self.source.to_native().to_numpy(dtype=object)
+        return self.source.rows()
+
     @cached_property
     def _series(self) -> list[nw.Series[Any]]:
         """All columns of a frame: to ask for one takes as long as there are columns."""
@@ -104,19 +122,25 @@ class Table:
         missing = [name for name in names if name not in position]
         if missing:
             msg = (
-                f"the table lacks {_list(missing)}, which the model was fitted with; "
-                f"it has {_list(have)}"
+                f"the table lacks {list_columns(missing)}, which the model was fitted with; "
+                f"it has {list_columns(have)}"
             )
             raise InputError(msg)
         return Table(self.source, tuple(names), tuple(position[name] for name in names))
 
     def slice(self, rows: slice) -> Table:
         """Return some of the rows."""
+        if rows.start == 0 and rows.stop == self.rows:
+            return self
         return Table(self.source[rows], self.names, self.order)
 
     def label(self, index: int) -> str:
         """Return how to speak of a column: by its name, or by its position."""
         return f"column {self.names[index]!r}" if self.names else f"column {index}"
+
+
+def _is_text_or_gap(value: object) -> bool:
+    return type(value) is str or value is None or (type(value) is float and value != value)  # noqa: PLR0124 (NaN)
 
 
 def take_rows(given: Any, rows: np.ndarray[Any, Any]) -> Any:
@@ -245,7 +269,10 @@ def _narrow(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     return array
 
 
-def _list(names: Sequence[str], most: int = 8) -> str:
+def list_columns(names: Sequence[str], most: int = 8) -> str:
+    """Return the names of some columns in words."""
+    if not names:
+        return "no column"
     shown = ", ".join(repr(name) for name in names[:most])
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return f"{'columns' if len(names) > 1 else 'column'} {shown}{more}"

@@ -1,0 +1,25 @@
+"""The logarithm of kernels, beside that of the C library."""
+
+import numpy as np
+import pytest
+
+from robustq.core._log_kernels import log_of
+from robustq.kernels import float_vector, float_vector_out, kernel
+
+
+@kernel((float_vector, float_vector_out))
+def _take_logs(numbers, logs):
+    for i in range(len(numbers)):
+        logs[i] = log_of(numbers[i])
+
+
+@pytest.mark.parametrize(
+    ("low", "high"), [(-690.0, 690.0), (-1.0, 1.0), (-1e-8, 1e-8)], ids=["all", "near", "at 1"]
+)
+def test_logarithms_are_off_by_two_units_at_most(low, high):
+    numbers = np.exp(np.random.default_rng(5).uniform(low, high, 20_000))
+    numbers[:3] = 1.0, 2.0, 0.5
+    logs = np.empty_like(numbers)
+    _take_logs(numbers, logs)
+    assert logs[0] == 0.0
+    np.testing.assert_allclose(logs, np.log(numbers), rtol=4.5e-16, atol=0.0)
