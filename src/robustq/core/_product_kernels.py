@@ -294,10 +294,10 @@ def search(
     tables = np.zeros((4, 2 * even if fractional else even, LANES))
     a, b, lower, upper = tables[0], tables[1], tables[2], tables[3]
     a[:], b[:] = 1.0, 1.0
-    lanes = np.zeros((13, LANES))
+    lanes = np.zeros((14, LANES))
     x, low, high, end, done, near = lanes[0], lanes[1], lanes[2], lanes[3], lanes[4], lanes[5]
     h, slope, bend, up, down, gap = lanes[6], lanes[7], lanes[8], lanes[9], lanes[10], lanes[11]
-    steep = lanes[12]
+    steep, floors = lanes[12], lanes[13]
     near[:] = 1.0
     whole = np.zeros((4, LANES), np.int64)
     item, rival, turn, looks = whole[0], whole[1], whole[2], whole[3]
@@ -347,7 +347,7 @@ def search(
         _polish(x, h, low, high, steep, done)
         waiting = 0
         for lane in range(filled):
-            i, c, after = item[lane], -1, turn[lane]
+            i, c, after, floor = item[lane], -1, turn[lane], floors[lane]
             if done[lane] == 0.0 and looks[lane] < MOST_LOOKS:
                 c, there, least, most = rival[lane], x[lane], low[lane], high[lane]
                 looks[waiting] = looks[lane] + 1
@@ -358,10 +358,11 @@ def search(
             else:
                 if low[lane] < found[i]:
                     found[i], tipping[i] = x[lane], rival[lane]
+                    # Both sides are equal at the root, and this one hardly moves, even by a pole.
+                    floor = up[lane] * (1.0 - 1e-5 * factors)
+                    if fractional:
+                        floor /= _denominators(x[lane], upper, lower, lane)
                 # Most rivals are still behind at what was found: one look will do.
-                floor = down[lane] * (1.0 - 2.0 * abs(h[lane]) - 1e-9)
-                if fractional:
-                    floor /= _denominators(x[lane], upper, lower, lane)
                 there, least, most, looks[waiting] = found[i], 0.0, found[i], 0
                 while c < 0 and after < classes - 2:
                     c = _other(after, prediction[i], runner_up[i])
@@ -374,4 +375,5 @@ def search(
             if c >= 0:
                 item[waiting], rival[waiting], turn[waiting] = i, c, after
                 x[waiting], low[waiting], high[waiting] = there, least, most
+                floors[waiting] = floor
                 waiting += 1
