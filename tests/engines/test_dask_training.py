@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from robustq import BayesianNetworkClassifier, NaiveBayesClassifier
-from robustq.engines.dask_training import fit
+from robustq.engines.dask import fit
 from robustq.exceptions import InputError, TableWarning
 from robustq.learning import folds
 from tests.engines.training_tables import assert_same, make_frame
