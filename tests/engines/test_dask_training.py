@@ -12,18 +12,7 @@ from tests.engines.training_tables import assert_same, make_frame
 
 dask = pytest.importorskip("dask", reason="needs dask: pip install 'robustq[dask]'")
 dd = pytest.importorskip("dask.dataframe", reason="needs dask: pip install 'robustq[dask]'")
-distributed = pytest.importorskip("distributed", reason="needs distributed")
-
-
-@pytest.fixture(scope="module")
-def cluster():
-    with (
-        distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
-        ) as cluster,
-        distributed.Client(cluster) as client,
-    ):
-        yield client
+pytest.importorskip("distributed")
 
 
 MAKE = {
