@@ -1,8 +1,9 @@
-"""Rows per second of the plain scorer, of Dask and of Spark, on rows that are made and not kept.
+"""Rows per second of the plain scorer, of Dask and of Spark, on the same files.
 
-`python -m benchmarks.engines 1000000 10000000` measures at these numbers of rows. Each partition
-makes its rows, scores them and drops the results; all three do the same work. Starting processes
-and opening models are measured apart.
+`python -m benchmarks.engines 1000000 10000000` measures at these numbers of rows. Two processes
+each read Parquet files by the engine's own reader, score with one thread and drop the results.
+Starting processes and opening models are measured apart. On a machine that does other things too,
+look at the seconds of processor time, of all processes together, and not at those of the clock.
 """
 
 from __future__ import annotations
@@ -10,106 +11,96 @@ from __future__ import annotations
 import argparse
 import math
 import os
-import sys
 import tempfile
 import threading
 import time
 import warnings
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager, suppress
+from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import psutil
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from robustq import GenerativeForestClassifier, NaiveBayesClassifier
+from robustq.engines.clusters import open_dask, open_spark
 from robustq.scoring import open_scorer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 COLUMNS, VALUES, TRAINING = 13, 6, 20_000
-PART = 250_000
+PART, FILES = 250_000, 8
 WORKERS = 2
 NAMES = [f"f{i}" for i in range(COLUMNS)]
 
 
 def make_rows(seed: int, rows: int) -> pa.Table:
-    """Return rows of a partition: nine columns of categories, four of numbers."""
+    """Return rows: nine columns of categories, four of numbers."""
     rng = np.random.default_rng(seed)
     columns: list[Any] = [rng.integers(0, VALUES, rows) for _ in NAMES[:9]]
     columns += [rng.normal(size=rows) for _ in NAMES[9:]]
     return pa.table(columns, names=NAMES)
 
 
-def cut(rows: int) -> list[tuple[int, int]]:
-    """Return the seed and the length of each partition."""
-    return [(start, min(PART, rows - start)) for start in range(0, rows, PART)]
+def write_files(folder: Path, rows: int) -> list[str]:
+    """Return the paths of files with so many rows; beyond the first few, links to those."""
+    known = sorted(folder.glob("made-*.parquet"))
+    for seed in range(len(known), FILES):
+        pq.write_table(make_rows(seed, PART), folder / f"made-{seed}.parquet")
+    chosen = folder / str(rows)
+    chosen.mkdir()
+    paths = [chosen / f"{index:05}.parquet" for index in range(math.ceil(rows / PART))]
+    for index, path in enumerate(paths):
+        os.link(folder / f"made-{index % FILES}.parquet", path)
+    return [str(path) for path in paths]
+
+
+def score_file(scoring: str, path: str) -> int:
+    """Return how many rows of a file were scored, by a model that this process opens once."""
+    return open_scorer(scoring, threads=1).score(pq.read_table(path, use_threads=False)).num_rows
 
 
 @contextmanager
 def plainly(path: str) -> Iterator[Any]:
-    """Give the plain scorer, in threads of this process."""
-    scorer = open_scorer(path, threads=1)
-
-    def run(part: tuple[int, int]) -> None:
-        scorer.score(make_rows(*part))
-
-    with ThreadPoolExecutor(WORKERS) as pool:
-        yield lambda rows: list(pool.map(run, cut(rows)))
+    """Give the plain scorer, in processes of its own."""
+    with ProcessPoolExecutor(WORKERS, mp_context=get_context("spawn")) as pool:
+        yield lambda files: sum(pool.map(partial(score_file, path), files))
 
 
 @contextmanager
 def by_dask(path: str) -> Iterator[Any]:
     """Give Dask's worker processes."""
     import dask.dataframe as dd  # noqa: PLC0415 (not always installed)
-    from distributed import Client, LocalCluster  # noqa: PLC0415
 
     from robustq.engines import dask as engine  # noqa: PLC0415
 
-    def read(part: tuple[int, int]) -> Any:
-        return make_rows(*part).to_pandas()
+    def run(files: list[str]) -> int:
+        scored = engine.score(dd.read_parquet(files), path)
+        return int(scored.map_partitions(len, meta=("rows", int)).compute().sum())
 
-    def run(rows: int) -> None:
-        frame = dd.from_map(read, cut(rows), meta=make_rows(0, 0).to_pandas())
-        engine.score(frame, path).map_partitions(len, meta=("rows", int)).compute()
-
-    with (
-        LocalCluster(n_workers=WORKERS, threads_per_worker=1, dashboard_address=None) as place,
-        Client(place),
-    ):
+    with open_dask(None):
         yield run
 
 
 @contextmanager
 def by_spark(path: str) -> Iterator[Any]:
     """Give Spark's Python workers."""
-    from pyspark.sql import SparkSession  # noqa: PLC0415 (not always installed)
+    from robustq.engines import spark as engine  # noqa: PLC0415 (not always installed)
 
-    from robustq.engines import spark as engine  # noqa: PLC0415
+    with open_spark(f"local[{WORKERS}]", "benchmark") as session:
 
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    os.environ["PYTHONPATH"] = str(Path.cwd())  # where the workers find this module
-    building = SparkSession.builder.master(f"local[{WORKERS}]").config("spark.ui.enabled", "false")
-    session = building.config("spark.ui.showConsoleProgress", "false").getOrCreate()
+        def run(files: list[str]) -> int:
+            frame = session.read.parquet(*files)
+            engine.score(frame, path).write.format("noop").mode("overwrite").save()
+            return len(files) * PART
 
-    def make(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            for start, rows in zip(*(column.to_pylist() for column in batch.columns), strict=True):
-                yield from make_rows(start, rows).to_batches()
-
-    schema = ", ".join(f"{name} {'long' if i < 9 else 'double'}" for i, name in enumerate(NAMES))
-
-    def run(rows: int) -> None:
-        parts = session.createDataFrame(cut(rows), "start long, n long").repartition(len(cut(rows)))
-        scored = engine.score(parts.mapInArrow(make, schema), path)
-        scored.write.format("noop").mode("overwrite").save()
-
-    try:
         yield run
-    finally:
-        session.stop()
 
 
 ENGINES: dict[str, Callable[[str], Any]] = {"plain": plainly, "dask": by_dask, "spark": by_spark}
@@ -123,8 +114,6 @@ class Watch:
         threading.Thread(target=self._look, daemon=True).start()
 
     def _look(self) -> None:
-        import psutil  # noqa: PLC0415 (it comes with distributed)
-
         me = psutil.Process()
         while not self._stopped.wait(0.5):
             for child in me.children(recursive=True):
@@ -153,26 +142,41 @@ def save_models(folder: Path) -> dict[str, str]:
     return paths
 
 
-def measure(name: str, path: str, sizes: list[int]) -> list[float]:
-    """Print what an engine takes, and return its rows per second at each size."""
-    start = time.perf_counter()
-    seconds: list[float] = []
+def spend() -> float:
+    """Return the seconds of processor time of this process and all below it."""
+    total = 0.0
+    me = psutil.Process()
+    for process in [me, *me.children(recursive=True)]:
+        with suppress(psutil.Error):
+            times = process.cpu_times()
+            total += times.user + times.system
+    return total
+
+
+def measure(name: str, path: str, files: dict[int, list[str]]) -> list[tuple[float, float]]:
+    """Print what an engine takes; return its seconds, and those of processors, at each size."""
+    start, spent = time.perf_counter(), spend()
+    found: list[tuple[float, float]] = []
     with ENGINES[name](path) as run:
-        run(WORKERS * 1000)
-        run(WORKERS * PART)  # every worker has compiled and opened what it needs
-        starting = time.perf_counter() - start
+        for _ in range(2):
+            run(next(iter(files.values()))[: 2 * WORKERS])  # every worker has opened what it needs
+        starting = f"start {time.perf_counter() - start:.1f} s, {spend() - spent:.1f} of processors"
         watch = Watch()
-        for rows in sizes:
-            start = time.perf_counter()
-            run(rows)
-            seconds.append(time.perf_counter() - start)
+        for rows, paths in files.items():
+            start, spent = time.perf_counter(), spend()
+            if run(paths) != len(paths) * PART:
+                raise RuntimeError(name)
+            found.append((time.perf_counter() - start, spend() - spent))
+            seconds, work = found[-1]
+            print(
+                f"  {name}: {rows:,} rows: {rows / seconds:,.0f} rows/s, "
+                f"{work / rows * 1e6:.2f} s of processors per million"
+            )
         watch.stop()
-    found = [rows / second for rows, second in zip(sizes, seconds, strict=True)]
-    shown = ", ".join(
-        f"{rows:,}: {rate:,.0f} rows/s" for rows, rate in zip(sizes, found, strict=True)
+    print(
+        f"  {name}: {starting}, {watch.largest:,.0f} MiB in the largest worker"
+        + _say_exponent(list(files), [work for _, work in found])
     )
-    memory = f", {watch.largest:,.0f} MiB in the largest worker" if watch.largest else ""
-    print(f"  {name}: {shown}; start {starting:.1f} s{memory}{_say_exponent(sizes, seconds)}")
     return found
 
 
@@ -180,7 +184,7 @@ def _say_exponent(sizes: list[int], seconds: list[float]) -> str:
     if len(sizes) < 2:
         return ""
     slope = math.log(seconds[-1] / seconds[0]) / math.log(sizes[-1] / sizes[0])
-    return f", seconds grow by rows^{slope:.2f}"
+    return f", work grows as rows^{slope:.2f}"
 
 
 def main() -> None:
@@ -193,14 +197,20 @@ def main() -> None:
     warnings.simplefilter("ignore")
     with tempfile.TemporaryDirectory() as folder:
         paths = save_models(Path(folder))
+        files = {rows: write_files(Path(folder), rows) for rows in sorted(set(options.rows))}
         for model in options.models:
             print(f"{model}, {COLUMNS} columns, {WORKERS} workers")
-            found = {name: measure(name, paths[model], options.rows) for name in options.engines}
+            found = {name: measure(name, paths[model], files) for name in options.engines}
             for name in options.engines[1:]:
-                ratios = [
-                    a / b for a, b in zip(found[name], found[options.engines[0]], strict=True)
-                ]
-                print(f"  {name} / {options.engines[0]}: {', '.join(f'{r:.2f}' for r in ratios)}")
+                _compare(name, found[name], options.engines[0], found[options.engines[0]])
+
+
+def _compare(
+    name: str, found: list[tuple[float, float]], other: str, known: list[tuple[float, float]]
+) -> None:
+    for kind, index in (("rows/s", 0), ("rows per second of processors", 1)):
+        ratios = (b[index] / a[index] for a, b in zip(found, known, strict=True))
+        print(f"  {name} / {other}, {kind}: {', '.join(f'{ratio:.2f}' for ratio in ratios)}")
 
 
 if __name__ == "__main__":

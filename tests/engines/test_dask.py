@@ -16,20 +16,8 @@ from .tables import KEY, UNKNOWN, flatten, make_table, save_model, score_plainly
 
 dask = pytest.importorskip("dask")
 dd = pytest.importorskip("dask.dataframe")
-distributed = pytest.importorskip("distributed")
+pytest.importorskip("distributed")
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")
-
-
-@pytest.fixture(scope="module")
-def cluster():
-    """Two worker processes."""
-    with (
-        distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
-        ) as place,
-        distributed.Client(place) as client,
-    ):
-        yield client
 
 
 @pytest.fixture(scope="module", params=["nbc", "forest"])

@@ -5,25 +5,14 @@ import pandas as pd
 import pytest
 
 from robustq import BayesianNetworkClassifier, NaiveBayesClassifier
-from robustq.engines.dask_training import fit
+from robustq.engines.dask import fit
 from robustq.exceptions import InputError, TableWarning
 from robustq.learning import folds
 from tests.engines.training_tables import assert_same, make_frame
 
 dask = pytest.importorskip("dask", reason="needs dask: pip install 'robustq[dask]'")
 dd = pytest.importorskip("dask.dataframe", reason="needs dask: pip install 'robustq[dask]'")
-distributed = pytest.importorskip("distributed", reason="needs distributed")
-
-
-@pytest.fixture(scope="module")
-def cluster():
-    with (
-        distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
-        ) as cluster,
-        distributed.Client(cluster) as client,
-    ):
-        yield client
+pytest.importorskip("distributed")
 
 
 MAKE = {

@@ -6,9 +6,9 @@ import signal
 import sys
 import warnings
 
-import pyarrow as pa
 import pytest
 
+from robustq import load
 from robustq.engines import spark as engine
 from robustq.exceptions import InputError, UnknownValueWarning
 
@@ -95,40 +95,65 @@ def test_kept_columns_keep_their_types(session, path):
         assert scored.toArrow()["a"].to_pylist() == [[1]] * 1000
 
 
-def test_a_worker_that_dies_changes_nothing(session, path, tmp_path):
-    marker = tmp_path / "died"
+class Deadly:
+    """Kills the worker that opens it, the first time: in the middle of scoring."""
 
-    def die_once(batches):
-        for batch in batches:
-            if not marker.exists():
-                marker.touch()
+    def __init__(self, task, marker):
+        self.task, self.marker = task, marker
+
+    def __call__(self, batches):
+        for number, scored in enumerate(self.task(batches)):
+            if number == 0 and not self.marker.exists():
+                self.marker.touch()
                 os.kill(os.getpid(), signal.SIGKILL)
-            yield batch
+            yield scored
 
-    frame = as_frame(session)
-    scored = engine.score(frame.mapInArrow(die_once, frame.schema), path, keep=[KEY])
-    found, said = collect(scored)
+
+def test_a_worker_that_dies_changes_nothing(session, path, tmp_path, monkeypatch):
+    marker, make = tmp_path / "died", engine._Task
+    monkeypatch.setattr(engine, "_Task", lambda *given: Deadly(make(*given), marker))
+    found, said = collect(engine.score(as_frame(session), path, keep=[KEY]))
     assert marker.exists()
     assert found.equals(score_plainly(path))
     assert [one.counts for one in said] == [UNKNOWN]
 
 
-def test_a_worker_reads_the_model_once(session, path):
-    def describe(batches):
-        from robustq.scoring import opening  # noqa: PLC0415
+class Counting:
+    """Notes each time that a model is read from its file, in which process."""
 
-        rows = sum(batch.num_rows for batch in batches)
-        found = {"pid": [os.getpid()], "models": [len(opening._models)], "rows": [rows]}
-        yield pa.record_batch(found)
+    def __init__(self, task, log):
+        self.task, self.log = task, log
 
+    def __call__(self, batches):
+        from robustq.scoring import opening  # noqa: PLC0415 (that of the worker)
+
+        find = opening.find_model
+
+        def note(name):
+            with self.log.open("a") as file:
+                file.write(f"{os.getpid()}\n")
+            return find(name)
+
+        opening.find_model = note
+        try:
+            yield from self.task(batches)
+        finally:
+            opening.find_model = find
+
+
+def test_a_worker_reads_the_model_once(session, tmp_path, monkeypatch):
+    path, log, make = save_model(tmp_path), tmp_path / "log", engine._Task
+    # Another model than those of other tests, which workers know already.
+    model = load(path)
+    model.training_["note"] = str(tmp_path)
+    model.save(path)
+    monkeypatch.setattr(engine, "_Task", lambda *given: Counting(make(*given), log))
     scored = engine.score(as_frame(session, 8), path, keep=[KEY])
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        for _ in range(2):
-            scored.toArrow()
-    found = as_frame(session, 8).mapInArrow(describe, "pid long, models long, rows long").collect()
-    assert max(one.models for one in found) <= 4
-    assert len({one.pid for one in found}) <= 4
+    for _ in range(2):
+        collect(scored)
+    workers = log.read_text().split()
+    assert 1 <= len(workers) <= 4  # of 16 tasks
+    assert len(set(workers)) == len(workers)
 
 
 def test_what_cannot_be_done_is_said_at_once(session, path):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from robustq import BayesianNetworkClassifier, NaiveBayesClassifier
-from robustq.engines.spark_training import fit
+from robustq.engines.spark import fit
 from robustq.exceptions import InputError
 from robustq.learning import folds
 from tests.engines.training_tables import assert_same, make_frame

@@ -6,35 +6,26 @@ for `robustq.engines.dask.score` and `robustq.engines.spark.score`.
 
 from __future__ import annotations
 
-import logging
-import os
-import shutil
-import sys
 import warnings
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
 
-from robustq.blocks import count_cores
-from robustq.exceptions import InputError, RobustqError, UnsupportedError
+from robustq.exceptions import RobustqError
 from robustq.scoring import Parcel, Tally, open_scorer
-from robustq.texts import shorten
 
-from .extras import require_extra
+from .clusters import check_engine, explaining, open_dask, open_spark
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from contextlib import AbstractContextManager
 
-__all__ = ["ENGINES", "Crew", "Order", "open_crew", "score_in_order"]
+__all__ = ["Crew", "Order", "open_crew", "score_in_order"]
 
-ENGINES = ("dask", "spark")
-PATIENCE = "20s"  # for a scheduler to answer
-ATTEMPTS = 4  # that Spark makes at a task, on one machine as on a cluster
 AHEAD = 2  # batches on their way, for each worker
 
 Answer = tuple[bytes, Tally] | RobustqError
@@ -123,23 +114,11 @@ def _submit_ahead(crew: Crew, batches: Iterable[tuple[str, pa.Table]]) -> Iterat
 
 
 def _await(crew: Crew, name: str, coming: Any) -> tuple[pa.Table, Tally]:
-    try:
+    with explaining(f"{crew.name}: a batch of {name} could not be scored, in several attempts"):
         answer: Answer = coming.result()
-    except Exception as error:
-        msg = (
-            f"{crew.name}: a batch of {name} could not be scored, in several attempts "
-            f"({_say(error)}): are workers short of memory (--batch-rows), or without robustq?"
-        )
-        raise UnsupportedError(msg) from error
     if isinstance(answer, RobustqError):
         raise answer
     return _read(answer[0]), answer[1]
-
-
-def _say(error: Exception) -> str:
-    """Return the last line of an error: of another process, the others are its traceback."""
-    lines = [line for line in str(error).splitlines() if line.strip()]
-    return shorten(lines[-1]) if lines else type(error).__name__
 
 
 @contextmanager
@@ -162,9 +141,7 @@ def open_crew(engine: str, address: str | None, order: Order, content: bytes) ->
     InputError
         If there is no such engine, or nobody answers at the address.
     """
-    if engine not in ENGINES:
-        msg = f"--engine must be {' or '.join(ENGINES)}, got {engine!r}"
-        raise InputError(msg)
+    check_engine(engine)
     opened = _open_dask if engine == "dask" else _open_spark
     with opened(address, order, content) as crew:
         yield crew
@@ -194,34 +171,10 @@ def _carry_out(order: Order, content: bytes, rows: bytes) -> Answer:
 
 @contextmanager
 def _open_dask(address: str | None, order: Order, content: bytes) -> Iterator[Crew]:
-    distributed = require_extra("distributed", "dask")
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # errors reach us as such
-    if address is None:
-        place = distributed.LocalCluster(
-            n_workers=count_cores(),
-            threads_per_worker=1,
-            dashboard_address=None,
-            silence_logs=logging.CRITICAL,
-        )
-    else:
-        place = address
-    try:
-        client = distributed.Client(place, timeout=PATIENCE, set_as_default=False)
-    except (OSError, ValueError) as error:
-        msg = (
-            f"--address {address}: no Dask scheduler answers there ({_say(error)}): start "
-            "one (dask scheduler), or leave --address out for workers on this machine"
-        )
-        raise InputError(msg) from error
-    try:
+    with open_dask(address) as client:
         threads = sum(client.nthreads().values())
         sent = client.submit(bytes, content, key=f"robustq-model-{order.digest}")
         yield _DaskCrew(client, order, sent, max(1, threads))
-    finally:
-        with suppress(Exception):  # whatever is wrong was said
-            client.close()
-            if address is None:
-                place.close()
 
 
 # Spark
@@ -255,48 +208,11 @@ class _SparkTask:
 
 @contextmanager
 def _open_spark(address: str | None, order: Order, content: bytes) -> Iterator[Crew]:
-    sql = require_extra("pyspark.sql", "spark")
-    if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
-        msg = "Spark runs on Java, which is not here: install it, as in apt install default-jre"
-        raise UnsupportedError(msg)
-    master = address or f"local[{count_cores()},{ATTEMPTS}]"
-    building = sql.SparkSession.builder.master(master).appName("robustq score")
-    building = building.config("spark.ui.showConsoleProgress", "false")
-    if master.startswith("local"):
-        building = building.config("spark.ui.enabled", "false")
-        # Else Spark takes whatever Python the path finds, which may lack robustq.
-        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    with _hushing():
+    with open_spark(address, "robustq score") as session:
+        context = session.sparkContext
+        workers = max(1, context.defaultParallelism)
+        pool = ThreadPoolExecutor(workers * AHEAD)
         try:
-            session = building.getOrCreate()
-            context = session.sparkContext
-            sent, workers = context.broadcast(content), context.defaultParallelism
-        except Exception as error:
-            msg = (
-                f"--address {master}: Spark does not start there ({_say(error)}): name a "
-                "master, as in spark://host:7077 or local[2]"
-            )
-            raise InputError(msg) from error
-    pool = ThreadPoolExecutor(max(1, workers) * AHEAD)
-    try:
-        yield _SparkCrew(context, order, sent, pool, max(1, workers))
-    finally:
-        pool.shutdown(wait=False, cancel_futures=True)
-        with suppress(Exception):
-            context.cancelAllJobs()
-            session.stop()
-
-
-@contextmanager
-def _hushing() -> Iterator[None]:
-    """Let what is started within say nothing on standard error: Java logs there for ever."""
-    with suppress(OSError, ValueError, AttributeError):
-        sys.stderr.flush()
-    kept, silence = os.dup(2), os.open(os.devnull, os.O_WRONLY)
-    try:
-        os.dup2(silence, 2)
-        yield
-    finally:
-        os.dup2(kept, 2)
-        os.close(kept)
-        os.close(silence)
+            yield _SparkCrew(context, order, context.broadcast(content), pool, workers)
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)

@@ -1,4 +1,4 @@
-"""Dask frames, scored where their partitions are."""
+"""Dask frames, scored and learned from where their partitions are."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from robustq.core.neighbourhoods import DEFAULT_PERTURBATIONS
 from robustq.exceptions import InputError
 from robustq.scoring import ALL, Parcel, Tally, open_scorer, pack
 
+from .dask_training import fit
 from .extras import require_extra
 from .reports import Report
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-__all__ = ["score"]
+__all__ = ["fit", "score"]
 
 
 def score(

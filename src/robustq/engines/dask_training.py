@@ -10,6 +10,8 @@ import pyarrow as pa
 from robustq.families.parted import fit_parts
 from robustq.learning.partitions import Reader
 
+from .clusters import explaining
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
@@ -19,6 +21,7 @@ __all__ = ["DaskPartitions", "fit"]
 
 T = TypeVar("T")
 BATCH_ROWS = 1 << 17
+FAILED = "Dask: a part of the table could not be learned from"
 
 
 @dataclass(frozen=True)
@@ -43,7 +46,8 @@ class DaskPartitions:
         while len(found) > 1:
             pairs = [found[start : start + 2] for start in range(0, len(found), 2)]
             found = [join(*pair) if len(pair) > 1 else pair[0] for pair in pairs]
-        whole: T = dask.compute(found[0])[0]
+        with explaining(FAILED):
+            whole: T = dask.compute(found[0])[0]
         return whole
 
     def spread(self, work: Callable[[Any], T], items: Sequence[Any]) -> list[T]:
@@ -52,7 +56,8 @@ class DaskPartitions:
 
         shipped = _ship(work)
         do = dask.delayed(_apply, pure=False)
-        return list(dask.compute(*(do(shipped, _ship(item)) for item in items)))
+        with explaining(FAILED):
+            return list(dask.compute(*(do(shipped, _ship(item)) for item in items)))
 
 
 def _apply(work: Callable[[Any], T], item: Any) -> T:

@@ -1,4 +1,4 @@
-"""Spark frames, scored where their partitions are."""
+"""Spark frames, scored and learned from where their partitions are."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ from robustq.scoring import ALL, Parcel, Tally, open_scorer, pack
 
 from .extras import require_extra
 from .reports import Report
+from .spark_training import fit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-__all__ = ["score"]
+__all__ = ["fit", "score"]
 
 Noted = list[tuple[int, int, dict[str, Any]]]  # stage, partition, tally
 

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import pickle
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial, reduce
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
 
-from robustq.exceptions import RobustqError, UnsupportedError
+from robustq.exceptions import RobustqError
 from robustq.families.parted import fit_parts
 from robustq.learning.partitions import Reader
+
+from .clusters import explaining
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["SparkFilePartitions", "SparkPartitions", "fit"]
 
 T = TypeVar("T")
+FAILED = "Spark: a part of the table could not be learned from"
 
 
 @dataclass(frozen=True)
@@ -32,7 +34,7 @@ class SparkPartitions:
 
     def run(self, work: Work[T], merge: Callable[[T, T], T]) -> T:
         """Do the work where the partitions are; what it gives is merged here."""
-        with _explaining():
+        with explaining(FAILED):
             done = self.frame.mapInArrow(partial(_do, work), "part int, found binary").collect()
         return _merge([(row["part"], bytes(row["found"])) for row in done], merge)
 
@@ -59,7 +61,7 @@ class SparkFilePartitions:
         """Do the work on the workers; what it gives is merged here."""
         parts = list(enumerate(self.parts))
         rdd = self.session.sparkContext.parallelize(parts, len(parts))
-        with _explaining():
+        with explaining(FAILED):
             done = rdd.map(partial(_do_file, work)).collect()
         return _merge(done, merge)
 
@@ -69,25 +71,11 @@ class SparkFilePartitions:
 
 
 def _spread(session: Any, work: Callable[[Any], T], items: Sequence[Any]) -> list[T]:
-    with _explaining():
+    with explaining(FAILED):
         done: list[T] = (
             session.sparkContext.parallelize(list(items), len(items)).map(work).collect()
         )
     return done
-
-
-@contextmanager
-def _explaining() -> Iterator[None]:
-    """Say what happened on a worker, without what Java says about it."""
-    from pyspark.errors import PySparkException  # noqa: PLC0415 (an extra)
-
-    try:
-        yield
-    except PySparkException as error:
-        lines = [line.strip() for line in str(error).splitlines() if "Error" in line]
-        told = lines[-1] if lines else str(error).splitlines()[0]
-        msg = f"a worker of Spark failed: {told}"
-        raise UnsupportedError(msg) from error
 
 
 def _do(work: Work[Any], batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
