@@ -118,9 +118,5 @@ def fit(
     estimator
         Fitted.
     """
-    if estimator is None:
-        from robustq.families.naive_bayes import NaiveBayesClassifier  # noqa: PLC0415
-
-        estimator = NaiveBayesClassifier()
     parts = DaskPartitions(frame.to_delayed())
-    return fit_parts(estimator, parts, Reader(target, sample_weight, tuple(drop))).estimator
+    return fit_parts(estimator, parts, Reader.of(target, sample_weight, drop)).estimator

@@ -144,9 +144,5 @@ def fit(
     estimator
         Fitted.
     """
-    if estimator is None:
-        from robustq.families.naive_bayes import NaiveBayesClassifier  # noqa: PLC0415
-
-        estimator = NaiveBayesClassifier()
-    reader = Reader(target, sample_weight, tuple(drop))
+    reader = Reader.of(target, sample_weight, drop)
     return fit_parts(estimator, SparkPartitions(frame), reader).estimator

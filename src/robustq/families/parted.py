@@ -18,6 +18,7 @@ from robustq.tables.understanding import are_quantities
 
 from .base import warn_of_remarks
 from .labels import find_class_factors, refuse_quantities
+from .naive_bayes import NaiveBayesClassifier
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -57,15 +58,17 @@ def fit_parts(
 
     Parameters
     ----------
-    estimator : GenerativeClassifier
+    estimator : GenerativeClassifier, optional
+        Naive Bayes by default.
     parts : Partitions
     reader : Reader
     check : callable, optional
         Raises if the different labels of so many rows of the target are no classes.
     """
+    estimator = NaiveBayesClassifier() if estimator is None else estimator
     if not getattr(estimator, "_learns_from_parts", False):
         name, remedy = type(estimator).__name__, ""
-        if "max_samples" in estimator.get_params():
+        if hasattr(estimator, "max_samples"):
             remedy = ": say on how many rows a tree grows, as in max_samples=100_000"
         msg = f"{name} as it is does not learn from parts of a table{remedy}"
         raise UnsupportedError(msg)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import warnings
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -12,7 +11,7 @@ from robustq.exceptions import InputError, TableWarning
 
 from .columns import infer_types, require_columns
 from .sniffing import CsvOptions
-from .sources import open_sources
+from .sources import as_path, open_sources
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -87,11 +86,8 @@ def read(
     ...     read(file.name).to_pylist()
     [{'colour': 'red', 'size': 2.5}, {'colour': None, 'size': 3.5}]
     """
-    if not isinstance(path, str | os.PathLike):
-        msg = f"a path is text or a Path, got {type(path).__name__}"
-        raise InputError(msg)
     options = CsvOptions(delimiter, encoding, header, decimal, sheet)
-    table, notes = read_table(open_sources([os.fspath(path)], options))
+    table, notes = read_table(open_sources([as_path(path)], options))
     if notes:
         msg = "; ".join(f"{name}: {note}" for name, note in notes.items())
         warnings.warn(TableWarning(msg, notes), stacklevel=2)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import io
+import os
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -32,6 +33,7 @@ __all__ = [
     "BATCH_ROWS",
     "STDIN",
     "Source",
+    "as_path",
     "open_sources",
     "read_ahead",
     "unify_types",
@@ -405,6 +407,20 @@ def _explaining(name: str) -> Iterator[None]:
     except OSError as error:
         msg = f"{name} cannot be read ({explain_os_error(error)})"
         raise FileError(msg) from error
+
+
+def as_path(path: Any) -> str:
+    """Return a path as text.
+
+    Raises
+    ------
+    InputError
+        If it is none.
+    """
+    if not isinstance(path, str | os.PathLike):
+        msg = f"a path is text or a Path, got {type(path).__name__}"
+        raise InputError(msg)
+    return os.fspath(path)
 
 
 def open_sources(

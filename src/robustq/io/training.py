@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import warnings
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -13,7 +12,7 @@ from robustq.learning.partitions import LocalPartitions, Reader
 
 from .columns import require_columns
 from .sniffing import CsvOptions
-from .sources import open_sources
+from .sources import as_path, open_sources
 from .streaming import find_types, make_parts
 from .targets import refuse_classes
 
@@ -83,18 +82,15 @@ def fit_files(
     >>> import pyarrow as pa, pyarrow.parquet as pq
     >>> folder = pathlib.Path(tempfile.mkdtemp())
     >>> for part in range(3):
-    ...     table = pa.table({"sky": ["sunny", "rainy"] * 20, "where": ["out", "in"] * 20})
+    ...     sky, where = ["sunny", "rainy", "sunny"] * 14, ["out", "in", "out", "in", "in", "out"] * 7
+    ...     table = pa.table({"sky": sky, "where": where})
     ...     pq.write_table(table, folder / f"{part}.parquet")
     >>> model = fit_files(folder, "where")
     >>> model.training_["rows"], model.predict([["sunny"]]).tolist()
-    (120, ['out'])
+    (126, ['out'])
     """
-    if estimator is None:
-        from robustq.families.naive_bayes import NaiveBayesClassifier  # noqa: PLC0415
-
-        estimator = NaiveBayesClassifier()
-    sources = open_sources([os.fspath(path)], CsvOptions())
-    reader = Reader(target, sample_weight, tuple(drop))
+    sources = open_sources([as_path(path)], CsvOptions())
+    reader = Reader.of(target, sample_weight, drop)
     found = fit_sources(estimator, sources, reader, LocalPartitions)
     if found.notes:
         msg = "; ".join(f"{name}: {note}" for name, note in found.notes.items())

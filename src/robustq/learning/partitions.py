@@ -122,6 +122,25 @@ class Reader:
     schema: dict[str, pa.DataType] | None = None
     label_type: pa.DataType | None = None
 
+    @classmethod
+    def of(cls, target: str, weight: str | None, drop: Iterable[str]) -> Reader:
+        """Return one for names that a user gives.
+
+        Raises
+        ------
+        InputError
+            If they are no names.
+        """
+        dropped = list(drop) if isinstance(drop, list | tuple | set | frozenset) else [drop]
+        for what, name in [("target", target), *(("drop", name) for name in dropped)]:
+            if not isinstance(name, str):
+                msg = f"{what} names columns, as in {what}='age', got {type(name).__name__}"
+                raise InputError(msg)
+        if not (weight is None or isinstance(weight, str)):
+            msg = f"sample_weight names a column of weights, got {type(weight).__name__}"
+            raise InputError(msg)
+        return cls(target, weight, tuple(dropped))
+
     def read(self, tables: Iterable[pa.Table]) -> Iterator[Piece]:
         """Yield the rows that have a label, a table at a time, where there are any."""
         for table in tables:
