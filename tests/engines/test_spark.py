@@ -96,7 +96,7 @@ def test_kept_columns_keep_their_types(session, path):
 
 
 class Deadly:
-    """Kills the worker that opens it, the first time: in the middle of scoring."""
+    """Kills the worker that scores, once: when its first batch is done and not given."""
 
     def __init__(self, task, marker):
         self.task, self.marker = task, marker
@@ -127,18 +127,18 @@ class Counting:
     def __call__(self, batches):
         from robustq.scoring import opening  # noqa: PLC0415 (that of the worker)
 
-        find = opening.find_model
+        unpack = opening._unpack
 
-        def note(name):
+        def note(parcel):
             with self.log.open("a") as file:
                 file.write(f"{os.getpid()}\n")
-            return find(name)
+            return unpack(parcel)
 
-        opening.find_model = note
+        opening._unpack = note
         try:
             yield from self.task(batches)
         finally:
-            opening.find_model = find
+            opening._unpack = unpack
 
 
 def test_a_worker_reads_the_model_once(session, tmp_path, monkeypatch):
