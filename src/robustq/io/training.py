@@ -82,7 +82,8 @@ def fit_files(
     >>> import pyarrow as pa, pyarrow.parquet as pq
     >>> folder = pathlib.Path(tempfile.mkdtemp())
     >>> for part in range(3):
-    ...     sky, where = ["sunny", "rainy", "sunny"] * 14, ["out", "in", "out", "in", "in", "out"] * 7
+    ...     sky = ["sunny", "rainy", "sunny"] * 14
+    ...     where = ["out", "in", "out", "in", "in", "out"] * 7
     ...     table = pa.table({"sky": sky, "where": where})
     ...     pq.write_table(table, folder / f"{part}.parquet")
     >>> model = fit_files(folder, "where")

@@ -131,7 +131,8 @@ class Reader:
         InputError
             If they are no names.
         """
-        dropped = list(drop) if isinstance(drop, list | tuple | set | frozenset) else [drop]
+        several = isinstance(drop, list | tuple | set | frozenset)
+        dropped: list[Any] = list(drop) if several else [drop]
         for what, name in [("target", target), *(("drop", name) for name in dropped)]:
             if not isinstance(name, str):
                 msg = f"{what} names columns, as in {what}='age', got {type(name).__name__}"
