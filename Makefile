@@ -22,7 +22,7 @@ demo: $(ready) ## Show the whole story on data that ships with robustq, in a min
 	$(bin)/robustq demo
 
 test: $(ready) ## Run all tests (doctests, examples, documentation), and tell what they cover
-	$(bin)/python -m pytest $(parallel) --cov $(ARGS)
+	$(bin)/python -m pytest $(parallel) -m 'not workers' --cov $(ARGS)
 
 test-quick: $(ready) ## Run the tests that are not slow, in a minute
 	$(bin)/python -m pytest $(parallel) -m 'not slow' --durations=5 --durations-min=1 $(ARGS)

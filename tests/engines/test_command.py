@@ -9,6 +9,8 @@ import pytest
 
 from .tables import make_table, save_model
 
+pytestmark = pytest.mark.workers
+
 ROBUSTQ = [sys.executable, "-m", "robustq"]
 
 

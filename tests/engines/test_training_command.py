@@ -8,6 +8,8 @@ from robustq.learning import folds
 from tests.cli.commands import run
 from tests.engines.training_tables import make_frame
 
+pytestmark = pytest.mark.workers
+
 pytest.importorskip("distributed", reason="needs dask: pip install 'robustq[dask]'")
 
 
