@@ -17,6 +17,8 @@ __all__ = [
     "contrast",
     "lower_bound",
     "move_kl",
+    "shift_chi2",
+    "shift_tv",
     "shift_weights",
     "surprise",
     "upper_bound",
@@ -219,7 +221,7 @@ def _shift_epsilon(size, w, f, count, shift, moved):
 
 
 @inner
-def _shift_tv(size, w, f, count, order, shift, moved):
+def shift_tv(size, w, f, count, order, shift, moved):
     high, low = 0, 0
     for i in range(count):
         high, low = (i if f[i] > f[high] else high), (i if f[i] < f[low] else low)
@@ -297,7 +299,7 @@ def _shift_odds_ratio(size, w, f, count, order, shift, moved):
 
 
 @inner
-def _shift_chi2(size, w, f, count, order, shift, moved, mass, reach, variance):
+def shift_chi2(size, w, f, count, order, shift, moved, mass, reach, variance):
     """Shift under χ², size being √δ: see `perturbations.ChiSquared`.
 
     Of every level set its mass, how far its top lies above its mean, and its variance: sums of
@@ -471,11 +473,11 @@ def shift_weights(mode, size, count, order, work):
     if mode == EPSILON:
         return _shift_epsilon(size, w, f, count, shift, moved)
     if mode == TV:
-        return _shift_tv(size, w, f, count, order, shift, moved)
+        return shift_tv(size, w, f, count, order, shift, moved)
     if mode == PARI_MUTUEL:
         return _shift_pari_mutuel(size, w, f, count, order, shift, moved)
     if mode == CHI2:
-        return _shift_chi2(size, w, f, count, order, shift, moved, work[4], work[5], work[6])
+        return shift_chi2(size, w, f, count, order, shift, moved, work[4], work[5], work[6])
     if mode == ODDS_RATIO:
         return _shift_odds_ratio(size, w, f, count, order, shift, moved)
     return _shift_kl(size, w, f, count, shift, moved)
