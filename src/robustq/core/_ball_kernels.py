@@ -20,6 +20,7 @@ __all__ = [
     "shift_chi2",
     "shift_tv",
     "shift_weights",
+    "sort",
     "surprise",
     "upper_bound",
 ]
@@ -183,7 +184,7 @@ def change_upper(mode, x, p, gain, rise, rise_scale):
 
 
 @inner
-def _sort(f, count, order):
+def sort(f, count, order):
     """Sort the values upward: the order found last time is mostly nearly right.
 
     `order` holds some order already; what stands at its end is how many values it is of.
@@ -231,7 +232,7 @@ def shift_tv(size, w, f, count, order, shift, moved):
         shift[high], moved[high] = -size, w[high] - size
         shift[low], moved[low] = size, w[low] + size
         return f[low]
-    _sort(f, count, order)
+    sort(f, count, order)
     left, taken = size, 0.0
     for k in range(count - 1, 0, -1):
         i = order[k]
@@ -245,7 +246,7 @@ def shift_tv(size, w, f, count, order, shift, moved):
 
 @inner
 def _shift_pari_mutuel(size, w, f, count, order, shift, moved):
-    _sort(f, count, order)
+    sort(f, count, order)
     given, pivot, full = 0.0, f[order[count - 1]], False
     for k in range(count):
         i = order[k]
@@ -269,7 +270,7 @@ def _shift_pari_mutuel(size, w, f, count, order, shift, moved):
 
 @inner
 def _shift_odds_ratio(size, w, f, count, order, shift, moved):
-    _sort(f, count, order)
+    sort(f, count, order)
     keep = 1.0 / (1.0 + size)
     low, high, best, level = 0.0, 0.0, 0.0, count - 1
     for k in range(count):
@@ -319,7 +320,7 @@ def shift_chi2(size, w, f, count, order, shift, moved, mass, reach, variance):
             shift[i] = -w[i] * tilt * (f[i] - mean)
             moved[i] = w[i] * (1.0 - tilt * (f[i] - mean))
         return mean
-    _sort(f, count, order)
+    sort(f, count, order)
     total, drop, behind = 0.0, 0.0, 0.0
     spread = 0.0
     for k in range(count):

@@ -23,7 +23,7 @@ from robustq.kernels import (
     reordered,
 )
 
-from ._ball_kernels import shift_chi2, shift_tv
+from ._ball_kernels import shift_chi2, shift_tv, sort
 from .modes import CHI2, EPSILON, TV
 
 __all__ = ["LANES", "solve"]
@@ -32,7 +32,7 @@ LANES = 4  # factors are filled up to a multiple of this
 ENOUGH = 2e-11  # how near, relative, is near enough
 MAX_STEPS = 200
 FINE, COARSE = 1e-7, 1e-2  # steps between these, relative, tell slopes
-CLOSE = 5e-10  # how near, relative, a straight line leads to the root
+CLOSE = 1e-10  # how near, relative, a straight line leads to the root
 UNCLEAR = 1e-10  # what rounding may do to a root, relative
 SMALLEST = 1e-150  # the largest value of a tree, below which others might underflow
 FAINT = 1e-100  # what is left of it
@@ -152,6 +152,35 @@ def _move_weights(mode, y, work, order, count):
 
 
 @inner
+def _find_least(tree, machine):
+    """Return the smallest factor of a tree, the first one that falls to 0."""
+    p, ends, least = machine[1], machine[3], 1.0
+    for k in range(ends[tree]):
+        least = min(least, p[tree, k])
+    return least if machine[6][tree] > 0.0 else 0.0
+
+
+@inner
+def _fall_of(mode, p):
+    """Return how fast a lower bound falls."""
+    if mode == TV:
+        return 1.0
+    return p if mode == EPSILON else math.sqrt(p * (1.0 - p))
+
+
+@inner
+def _vanishes(y, machine):
+    """Tell whether all values that count are 0, and none of them only too small for a float."""
+    f, moved = machine[7][1], machine[7][3]
+    for tree in range(len(machine[3])):
+        least = _find_least(tree, machine)
+        falls = least - y * _fall_of(machine[0][0], least) > 0.0
+        if moved[tree] > 0.0 and (f[tree] != 0.0 or falls):
+            return False
+    return True
+
+
+@inner
 def _compare(y, machine):
     """Return log P − log N, of what is gained and lost; NaN where either may have underflowed."""
     mode, classes_move, root_moves = machine[0]
@@ -164,12 +193,11 @@ def _compare(y, machine):
             mode, size, contest[A, i], contest[B, i], contest[REST, i], contest[DEVIATION, i]
         )
         f[i] = v * (products[0, i] if v > 0.0 else products[1, i]) * still[i]
-        largest = max(largest, abs(f[i]))
+        largest, moved[i] = max(largest, abs(f[i])), w[i]
     if not largest > SMALLEST:
-        return math.nan
+        return -math.inf if largest == 0.0 and _vanishes(y, machine) else math.nan
     for i in range(count):
         f[i] /= largest
-        moved[i] = w[i]
     if root_moves:
         _move_weights(mode, y, work, order, count)
     gained, lost = 0.0, 0.0
@@ -178,7 +206,7 @@ def _compare(y, machine):
         gained += part if part > 0.0 else 0.0
         lost -= part if part < 0.0 else 0.0
     if max(gained, lost) < FAINT:
-        return math.nan
+        return -math.inf if max(gained, lost) == 0.0 and _vanishes(y, machine) else math.nan
     if gained == 0.0:
         return -math.inf
     return math.log(gained / lost) if lost > 0.0 else math.inf
@@ -225,6 +253,42 @@ def _bracket(limit, start, at_zero, machine):
 
 
 @inner
+def _sort_ends(mode, machine):
+    """Write where trees stop to speak for a prediction, sorted."""
+    work, order = machine[7], machine[8]
+    ends, sorted_ends = work[2], work[7]
+    for tree in range(len(machine[3])):
+        least = _find_least(tree, machine)
+        ends[tree] = least / _fall_of(mode, least) if 0.0 < least < 1.0 else least * math.inf
+    sort(ends, len(machine[3]), order)
+    for i in range(len(machine[3])):
+        sorted_ends[i] = ends[order[i]]
+
+
+@inner
+def _narrow(low, high, at_low, at_high, machine):
+    """Narrow a bracket down to where no tree vanishes but at its upper end."""
+    _sort_ends(machine[0][0], machine)
+    ends, first, last = machine[7][7], 0, len(machine[3])
+    while first < last:
+        middle = (first + last) // 2
+        y = ends[middle]
+        if y <= low:
+            first = middle + 1
+        elif y >= high:
+            last = middle
+        else:
+            h = _look(y, machine)
+            if h > 0.0:
+                low, at_low, first = y, h, middle + 1
+            else:
+                high, at_high, last = y, h, middle
+                if math.isnan(h):
+                    break
+    return low, high, at_low, at_high
+
+
+@inner
 def _find_root(limit, start, near, rounding, machine):
     """Return the y at which a rival catches up, infinity if that is beyond the limit.
 
@@ -236,6 +300,13 @@ def _find_root(limit, start, near, rounding, machine):
     low, high, at_low, at_high = _bracket(limit, start, at_zero, machine)
     if not at_high <= 0.0:
         return math.inf if at_high > near else math.nan
+    if at_low == math.inf and at_high == -math.inf:
+        low, high, at_low, at_high = _narrow(low, high, at_low, at_high, machine)
+        before = high * (1.0 - ENOUGH)
+        if math.isnan(at_high):
+            return at_high
+        if at_high == -math.inf and before > low and _look(before, machine) > 0.0:
+            return high
     x1, x2, f1, f2 = high, low, at_high, at_low
     x3, f3, share = x1, f1, 0.5
     slope = 0.0
@@ -259,6 +330,11 @@ def _find_root(limit, start, near, rounding, machine):
         if math.isnan(h) or (step < COARSE * x and abs(h) <= CLOSE * x * -slope):
             break
         share = _interpolate(x1, x2, x3, f1, f2, f3)
+    if math.isnan(f1) or math.isnan(f2):
+        return math.nan
+    if f1 * f2 == -math.inf:
+        # All that speaks for one side vanishes at once.
+        return 0.5 * (x1 + x2)
     # What rounding does to heights moves the root by so much.
     if not rounding < UNCLEAR * x1 * -slope:
         return math.nan
@@ -337,7 +413,8 @@ def solve(
             if math.isnan(y):
                 found[row] = y
                 break
-            if y < found[row]:
+            # Of rivals that tip at once the runner-up is named.
+            if y * (1.0 + CLOSE) < found[row]:
                 found[row], tipping[row] = y, rival
             if found[row] < math.inf:
                 _find_products(found[row], machine)

@@ -121,7 +121,7 @@ class WholeMixtures:
 
         trees = len(self.leaves)
         most = -(-self.factors // kernels.LANES) * kernels.LANES
-        work = np.zeros((7, trees))
+        work = np.zeros((8, trees))
         work[0] = 1.0 / trees
         counts = np.empty((BLOCK, trees), dtype=np.int64)
         factors = np.empty((BLOCK, trees, most)), counts, np.empty((BLOCK, trees))
