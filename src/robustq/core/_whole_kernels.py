@@ -41,6 +41,7 @@ RARE = 1e-9
 # and the deviation of 1_ĉ − 1_c.
 CONTEST = A, B, REST, DEVIATION = range(4)
 
+free_type = types.Tuple((types.int64, types.boolean, types.boolean))
 float_cube_out = types.Array(types.float64, 3, "C")
 
 
@@ -248,7 +249,8 @@ def _bracket(limit, start, at_zero, machine):
         if at_high < at_low < math.inf:
             there = high + 1.1 * at_high * (high - low) / (at_low - at_high)
         low, at_low = high, at_high
-        high = min(min(max(there, 1.1 * high), 8.0 * high), limit)
+        there = min(max(there, 1.1 * high), 8.0 * high)
+        high = min(there, limit)
     return low, high, at_low, math.nan
 
 
@@ -352,8 +354,14 @@ def _load(row, mode, p, counts, slopes, ends):
 
 @kernel(
     types.void(
-        *(types.Tuple((types.int64, types.boolean, types.boolean)), types.UniTuple(types.float64, 4)),
-        *(float_matrix, code_matrix, int_vector, int_vector),
+        *(
+            free_type,
+            types.UniTuple(types.float64, 4),
+            float_matrix,
+            code_matrix,
+            int_vector,
+            int_vector,
+        ),
         *(float_cube_out, int_matrix_out, float_matrix_out),
         *(float_cube_out, int_vector_out, float_matrix_out, float_matrix_out, float_matrix_out),
         *(int_vector_out, float_vector_out, int_vector_out),

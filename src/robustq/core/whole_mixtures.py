@@ -104,7 +104,8 @@ class WholeMixtures:
         from . import _whole_kernels as kernels  # noqa: PLC0415 (numba is imported when needed)
 
         parts, moved, ball = self.parts, perturbed.parts, str(perturbed.ball.expectation)
-        factors = tuple(array[: len(y)] for array in room[0])
+        p, counts, still = room[0]
+        factors = p[: len(y)], counts[: len(y)], still[: len(y)]
         self.gather(
             block, weights=parts.weights in moved, features=parts.features in moved, room=factors
         )

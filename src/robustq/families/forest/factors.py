@@ -38,7 +38,7 @@ class Paths:
             below = forest.parents[node] >= 0
             node, leaf = node[below], leaf[below]
             levels.append((leaf, forest.weights[node]))
-            node = forest.parents[node]
+            node = forest.parents[node].astype(np.intp)
         leaves = np.concatenate([leaf for leaf, _ in levels])
         order = np.argsort(leaves, kind="stable")
         starts = np.zeros(forest.leaves + 1, dtype=np.int64)
