@@ -78,7 +78,11 @@ class WholeMixtures:
 
     def fits(self, perturbed: Perturbed) -> bool:
         """Tell whether kernels know a neighbourhood; weights alone are the affair of others."""
-        if perturbed.parts == (self.parts.weights,) or perturbed.features:
+        both = {self.parts.weights, self.parts.features}
+        # All that speaks of a feature is perturbed already, or it would be one part of a part.
+        if perturbed.features and not both.issubset(perturbed.parts):
+            return False
+        if perturbed.parts == (self.parts.weights,):
             return False
         return perturbed.sizes == "equal" and perturbed.ball.expectation in BALLS
 

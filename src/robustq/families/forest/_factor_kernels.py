@@ -63,7 +63,7 @@ def _feature(
 @kernel(
     types.void(
         *(code_vector, code_vector, *contents, float_vector, int_vector, code_matrix),
-        *(int_vector, float_vector, types.boolean, types.boolean),
+        *(float_matrix, int_vector, float_vector, types.boolean, types.boolean),
         *(code_matrix, float_matrix, code_matrix),
         *(types.Array(types.float64, 3, "C"), int_matrix_out, float_matrix_out),
     )
@@ -79,6 +79,7 @@ def gather(
     base,
     base_starts,
     allowed,
+    dense,
     path_starts,
     path_weights,
     weights_move,
@@ -95,6 +96,8 @@ def gather(
     Parameters
     ----------
     allowed : (leaves, categorical features), how many values each leaf allows
+    dense : (leaves, values), the probability of each value, negative where a leaf allows no other;
+        empty if there would be too many, or some features are numbers
     path_starts, path_weights : the weights on the path to each leaf
     leaves : (trees, rows), where rows end
     factors : (rows, trees, most), written
@@ -112,7 +115,14 @@ def gather(
                     at += 1
                 else:
                     mass, scale = times(mass, scale, path_weights[k])
-            for feature in range(features):
+            for feature in range(features if len(dense) else 0):
+                p = dense[leaf, base_starts[feature] + codes[row, feature]]
+                if features_move and p >= 0.0:
+                    factors[row, tree, at] = p
+                    at += 1
+                else:
+                    mass, scale = times(mass, scale, abs(p))
+            for feature in range(0 if len(dense) else features):
                 p, steps = _feature(
                     *(feature, leaf, kinds, slots, seen, starts, entry_codes, entry_probs),
                     *(normals, base, base_starts, codes, numbers, row),

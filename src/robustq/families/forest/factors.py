@@ -18,16 +18,20 @@ __all__ = ["Factors", "Paths"]
 
 @dataclass(frozen=True, eq=False)
 class Paths:
-    """The weights on the path to each leaf, side by side.
+    """The weights on the path to each leaf, side by side, and what the leaf makes of values.
 
     Attributes
     ----------
     starts : ndarray of shape (leaves + 1,)
     weights : ndarray
+    values : ndarray of shape (leaves, values)
+        The probability of each value, negative where a leaf allows no other; empty if there would
+        be too many, or not all features are narrow.
     """
 
     starts: Indices
     weights: Floats
+    values: Floats
 
     @classmethod
     def of(cls, forest: Forest) -> Paths:
@@ -43,7 +47,18 @@ class Paths:
         order = np.argsort(leaves, kind="stable")
         starts = np.zeros(forest.leaves + 1, dtype=np.int64)
         np.cumsum(np.bincount(leaves, minlength=forest.leaves), out=starts[1:])
-        return cls(starts, np.concatenate([weights for _, weights in levels])[order])
+        weights = np.concatenate([weights for _, weights in levels])[order]
+        return cls(starts, weights, _unfold(forest))
+
+
+def _unfold(forest: Forest) -> Floats:
+    """Return the probability of each value at each leaf, with a sign for those without others."""
+    if not forest.is_narrow or forest.dense.factors is None:
+        return np.empty((0, 0))
+    values = forest.dense.factors * (forest.base if len(forest.base) else 1.0)
+    alone = np.repeat(forest.allowed <= 1, forest.sizes, axis=1)
+    np.minimum(values, 1.0, out=values)  # rounding may go beyond
+    return np.where(alone, -values, values)
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +90,7 @@ class Factors:
         forest, paths, some = self.forest, self.forest.paths, self.rows[rows]
         _factor_kernels.gather(
             *(forest.kinds, forest.slots, *forest.arrays.contents, forest.base),
-            *(forest.base_starts, forest.allowed, paths.starts, paths.weights),
+            *(forest.base_starts, forest.allowed, paths.values, paths.starts, paths.weights),
             *(weights, features, np.ascontiguousarray(some.codes)),
             *(np.ascontiguousarray(some.numbers), np.ascontiguousarray(self.leaves[:, rows])),
             *room,
