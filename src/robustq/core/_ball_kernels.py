@@ -17,7 +17,10 @@ __all__ = [
     "contrast",
     "lower_bound",
     "move_kl",
+    "shift_chi2",
+    "shift_tv",
     "shift_weights",
+    "sort",
     "surprise",
     "upper_bound",
 ]
@@ -181,7 +184,7 @@ def change_upper(mode, x, p, gain, rise, rise_scale):
 
 
 @inner
-def _sort(f, count, order):
+def sort(f, count, order):
     """Sort the values upward: the order found last time is mostly nearly right.
 
     `order` holds some order already; what stands at its end is how many values it is of.
@@ -219,7 +222,7 @@ def _shift_epsilon(size, w, f, count, shift, moved):
 
 
 @inner
-def _shift_tv(size, w, f, count, order, shift, moved):
+def shift_tv(size, w, f, count, order, shift, moved):
     high, low = 0, 0
     for i in range(count):
         high, low = (i if f[i] > f[high] else high), (i if f[i] < f[low] else low)
@@ -229,7 +232,7 @@ def _shift_tv(size, w, f, count, order, shift, moved):
         shift[high], moved[high] = -size, w[high] - size
         shift[low], moved[low] = size, w[low] + size
         return f[low]
-    _sort(f, count, order)
+    sort(f, count, order)
     left, taken = size, 0.0
     for k in range(count - 1, 0, -1):
         i = order[k]
@@ -243,7 +246,7 @@ def _shift_tv(size, w, f, count, order, shift, moved):
 
 @inner
 def _shift_pari_mutuel(size, w, f, count, order, shift, moved):
-    _sort(f, count, order)
+    sort(f, count, order)
     given, pivot, full = 0.0, f[order[count - 1]], False
     for k in range(count):
         i = order[k]
@@ -267,7 +270,7 @@ def _shift_pari_mutuel(size, w, f, count, order, shift, moved):
 
 @inner
 def _shift_odds_ratio(size, w, f, count, order, shift, moved):
-    _sort(f, count, order)
+    sort(f, count, order)
     keep = 1.0 / (1.0 + size)
     low, high, best, level = 0.0, 0.0, 0.0, count - 1
     for k in range(count):
@@ -297,7 +300,7 @@ def _shift_odds_ratio(size, w, f, count, order, shift, moved):
 
 
 @inner
-def _shift_chi2(size, w, f, count, order, shift, moved, mass, reach, variance):
+def shift_chi2(size, w, f, count, order, shift, moved, mass, reach, variance):
     """Shift under χ², size being √δ: see `perturbations.ChiSquared`.
 
     Of every level set its mass, how far its top lies above its mean, and its variance: sums of
@@ -317,7 +320,7 @@ def _shift_chi2(size, w, f, count, order, shift, moved, mass, reach, variance):
             shift[i] = -w[i] * tilt * (f[i] - mean)
             moved[i] = w[i] * (1.0 - tilt * (f[i] - mean))
         return mean
-    _sort(f, count, order)
+    sort(f, count, order)
     total, drop, behind = 0.0, 0.0, 0.0
     spread = 0.0
     for k in range(count):
@@ -471,11 +474,11 @@ def shift_weights(mode, size, count, order, work):
     if mode == EPSILON:
         return _shift_epsilon(size, w, f, count, shift, moved)
     if mode == TV:
-        return _shift_tv(size, w, f, count, order, shift, moved)
+        return shift_tv(size, w, f, count, order, shift, moved)
     if mode == PARI_MUTUEL:
         return _shift_pari_mutuel(size, w, f, count, order, shift, moved)
     if mode == CHI2:
-        return _shift_chi2(size, w, f, count, order, shift, moved, work[4], work[5], work[6])
+        return shift_chi2(size, w, f, count, order, shift, moved, work[4], work[5], work[6])
     if mode == ODDS_RATIO:
         return _shift_odds_ratio(size, w, f, count, order, shift, moved)
     return _shift_kl(size, w, f, count, shift, moved)

@@ -20,8 +20,9 @@ from robustq.core.gaps import Gaps
 from robustq.core.keeping import Keeper
 from robustq.core.mixtures import Mixtures, MixtureTables
 from robustq.core.scale import STEP
+from robustq.core.whole_mixtures import MixtureParts, WholeMixtures
 
-from .local_models import PARTS, ForestLocals
+from .local_models import CLASSES, FEATURES, PARTS, ROOT, WEIGHTS, ForestLocals
 from .spreading import MOST_REACHED, Spreader
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from robustq.core.engine import Shape
     from robustq.tables import Rows
 
+    from .factors import Paths
     from .traces import Dense, Trace
 
 __all__ = [
@@ -62,6 +64,8 @@ NARROW_SIZE = 64
 FARTHEST = -1e9  # a density whose logarithm is below this is 0: scales are 32 bits
 
 HIGHEST = 1e300  # what a density is cut off at
+
+MIXTURE_PARTS = MixtureParts(ROOT, WEIGHTS, CLASSES, FEATURES)
 
 NORMAL = ("mean", "sd", "low", "high", "height")
 
@@ -319,7 +323,7 @@ class Forest:
         about = self._mixture_tables, rows.codes.shape[1], self._keeper
         if rows.codes.min(initial=0) >= 0:
             every = self.trace(rows)
-            return Reading(every.joint, [(np.arange(len(rows)), Mixtures(*about, *every[:3]))])
+            return Reading(every.joint, self._offer(np.arange(len(rows)), rows, every))
         complete = (rows.codes >= 0).all(axis=1)
         joint = np.empty((len(rows), self.class_probs.shape[1]))
         whole, some = np.flatnonzero(complete), np.flatnonzero(~complete)
@@ -327,7 +331,7 @@ class Forest:
         if len(whole):
             found = self.trace(rows[whole])
             joint[whole] = found.joint
-            shapes.append((whole, Mixtures(*about, *found[:3])))
+            shapes += self._offer(whole, rows[whole], found)
         room = MOST_REACHED
         for block, part, reached in self._spreader.spread(*_contiguous(rows[some])):
             add_base(self, rows[some[block]], part)
@@ -337,6 +341,25 @@ class Forest:
             if room >= 0:
                 shapes.append((some[block], Gaps(*about, self._spreader.ends, reached)))
         return Reading(joint, shapes)
+
+    def _offer(self, where: Indices, rows: Rows, trace: Trace) -> list[tuple[Indices, Shape]]:
+        """Return the shapes of complete rows."""
+        from .factors import Factors  # noqa: PLC0415 (it reads forests)
+
+        width = rows.codes.shape[1]
+        mixtures = Mixtures(self._mixture_tables, width, self._keeper, *trace[:3])
+        gather = Factors(self, rows, trace.leaves)
+        whole = WholeMixtures(
+            MIXTURE_PARTS, self.class_probs, trace.leaves, width + self.depth, gather
+        )
+        return [(where, mixtures), (where, whole)]
+
+    @cached_property
+    def paths(self) -> Paths:
+        """The weights on the path to each leaf."""
+        from .factors import Paths  # noqa: PLC0415 (it reads forests)
+
+        return Paths.of(self)
 
     @cached_property
     def _mixture_tables(self) -> MixtureTables:
