@@ -75,7 +75,7 @@ def _start_dask(distributed: Any) -> Any:
     return distributed.LocalCluster(
         n_workers=count_cores(),
         threads_per_worker=1,
-        dashboard_address=None,
+        dashboard_address=":0",
         silence_logs=logging.CRITICAL,
     )
 
