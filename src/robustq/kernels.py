@@ -253,7 +253,7 @@ def _compile(function, signature, allocates):
 
 @contextmanager
 def _no_collection():
-    """Keep Python from looking for garbage, a third of the time to compile: there is little."""
+    """Keep Python from looking for garbage, a tenth of the time to compile: there is little."""
     enabled = gc.isenabled()
     gc.disable()
     try:

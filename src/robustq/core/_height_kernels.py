@@ -12,8 +12,8 @@ Under χ² the prior is special: see `chi2_prior`. Denominators are factors of t
 stand after those of the numerators; most balls have none.
 
 What lanes know stands in one array, `LANES` numbers of each kind, and so do the factors: a line of
-each has a, b, l and u of all lanes. Compilers see then that nothing overlaps. The prior is factor 0,
-feature i factor i + 1, and a feature that is missing or has a single category is the constant
+each has a, b, l and u of all lanes. Compilers see then that nothing overlaps. The prior is factor
+0, feature i factor i + 1, and a feature that is missing or has a single category is the constant
 factor 1. The number of factors is even.
 """
 
@@ -29,11 +29,11 @@ __all__ = ["chi2_prior", "climb", "weigh"]
 P, L, L_RATE, U, U_RATE, S, T = range(7)
 
 LANES = 32
-# Where each kind begins, in what lanes know: x, h and its derivatives; Π upper and Π lower, and what
-# the prior gives to them under χ²; how near the nearest cut is; where to go next, how far beyond
-# most of the way that is, and how long the step was; the bracket, and where x ends; the slope for
-# the last step, how small the last but one has to be, and whether it was taken; and what a further
-# rival has to reach.
+# Where each kind begins, in what lanes know: x, h and its derivatives; Π upper and Π lower, and
+# what the prior gives to them under χ²; how near the nearest cut is; where to go next, how far
+# beyond most of the way that is, and how long the step was; the bracket, and where x ends; the
+# slope for the last step, how small the last but one has to be, and whether it was taken; and what
+# a further rival has to reach.
 KINDS = 19
 (X, H, SLOPE, BEND, UP, DOWN, PRIOR_UP, PRIOR_DOWN, NEAR, NEXT) = range(0, 10 * LANES, LANES)
 (BEYOND, SIZE, LOW, HIGH, END, STEEP, FINE, DONE, FLOORS) = range(10 * LANES, 19 * LANES, LANES)

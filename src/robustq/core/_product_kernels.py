@@ -72,7 +72,7 @@ PATIENCE, MOST_LOOKS = 2, 100  # after so many looks every further one bisects
 ENOUGH = 2e-3
 EXACTLY = 1e-11  # where h has a kink as near as a step is long
 ROUNDING = 2.0**-53
-# Where lanes keep their row, their rival, how many others were looked at, and how often they waited.
+# Where lanes keep their row, their rival, how many others were looked at, how often they waited.
 ITEM, RIVAL, TURN, LOOKS = range(0, 4 * LANES, LANES)
 
 
