@@ -6,6 +6,7 @@ done, the lanes of these take further rows, or further rivals of their own.
 """
 
 import math
+from typing import Any
 
 import numpy as np
 from numba import types
@@ -76,7 +77,7 @@ ROUNDING = 2.0**-53
 ITEM, RIVAL, TURN, LOOKS = range(0, 4 * LANES, LANES)
 
 
-def make_room(features, fractional):
+def make_room(features: int, fractional: bool) -> tuple[Any, ...]:
     """Return arrays to work in: what lanes know, their factors, and what rows they have."""
     even = features + 1 + (features + 1) % 2
     factors = np.zeros((2 * even if fractional else even, WIDTH))
