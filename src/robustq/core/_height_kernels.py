@@ -11,9 +11,10 @@ decreases, the robustness against c is the root of h; −h(0) = Δ is the log of
 Under χ² the prior is special: see `chi2_prior`. Denominators are factors of the other side, which
 stand after those of the numerators; most balls have none.
 
-Arrays of the lanes have the factors on the first axis and the lanes on the second; the prior is
-factor 0, feature i factor i + 1, and a feature that is missing or has a single category is the
-constant factor 1. The number of factors is even.
+What lanes know stands in one array, `LANES` numbers of each kind, and so do the factors: a line of
+each has a, b, l and u of all lanes. Compilers see then that nothing overlaps. The prior is factor
+0, feature i factor i + 1, and a feature that is missing or has a single category is the constant
+factor 1. The number of factors is even.
 """
 
 import math
@@ -28,69 +29,97 @@ __all__ = ["chi2_prior", "climb", "weigh"]
 P, L, L_RATE, U, U_RATE, S, T = range(7)
 
 LANES = 32
+# Where each kind begins, in what lanes know: x, h and its derivatives; Π upper and Π lower, and
+# what the prior gives to them under χ²; how near the nearest cut is; where to go next, how far
+# beyond most of the way that is, and how long the step was; the bracket, and where x ends; the
+# slope for the last step, how small the last but one has to be, and whether it was taken; and what
+# a further rival has to reach.
+KINDS = 19
+(X, H, SLOPE, BEND, UP, DOWN, PRIOR_UP, PRIOR_DOWN, NEAR, NEXT) = range(0, 10 * LANES, LANES)
+(BEYOND, SIZE, LOW, HIGH, END, STEEP, FINE, DONE, FLOORS) = range(10 * LANES, 19 * LANES, LANES)
+# And in the line of a factor.
+A, B, LOWER, UPPER = range(0, 4 * LANES, LANES)
+WIDTH = 4 * LANES
+
 SMALL = 1e-150  # products are kept above this by taking their logarithm in time
 SAFE = 1e-250  # a product above this has not underflowed on the way
 FLOOR = 1e-300  # stands for 0 in a lower factor
 
 
 @fused
-def _multiply(x, a, b, lower, upper, up, down, slope, bend):
-    """Write Π upper, Π lower and what they give to the derivatives of h, for all lanes.
+def _multiply_upper(factors, lanes):
+    """Write Π upper and the derivatives of h where nothing falls and nothing is cut off.
+
+    Two factors at a time: they share one division.
+    """
+    for lane in range(LANES):
+        lanes[UP + lane], lanes[SLOPE + lane], lanes[BEND + lane] = 1.0, 0.0, 0.0
+    for k in range(0, len(factors), 2):
+        one, two = factors[k], factors[k + 1]
+        for lane in range(LANES):
+            x, u, v = lanes[X + lane], one[UPPER + lane], two[UPPER + lane]
+            above, also_above = one[B + lane] + x * u, two[B + lane] + x * v
+            ups = above * also_above
+            lanes[UP + lane] *= ups
+            inverse = 1.0 / ups
+            rise = (u * also_above + v * above) * inverse
+            lanes[SLOPE + lane] += rise
+            lanes[BEND + lane] += 2.0 * u * v * inverse - rise * rise
+
+
+@fused
+def _multiply(cut, factors, lanes):
+    """Write Π upper, Π lower and the derivatives of h, for all lanes.
 
     Two factors of each side at a time: they share one division.
     """
     for lane in range(LANES):
-        up[lane], down[lane], slope[lane], bend[lane] = 1.0, 1.0, 0.0, 0.0
-    for k in range(0, a.shape[0], 2):
+        lanes[UP + lane], lanes[DOWN + lane] = 1.0, 1.0
+        lanes[SLOPE + lane], lanes[BEND + lane] = 0.0, 0.0
+    for k in range(0, len(factors), 2):
+        one, two = factors[k], factors[k + 1]
         for lane in range(LANES):
-            u, v, f, g = upper[k, lane], upper[k + 1, lane], lower[k, lane], lower[k + 1, lane]
-            above, also_above = b[k, lane] + x[lane] * u, b[k + 1, lane] + x[lane] * v
-            below, also_below = a[k, lane] - x[lane] * f, a[k + 1, lane] - x[lane] * g
+            x, u, v = lanes[X + lane], one[UPPER + lane], two[UPPER + lane]
+            f, g = one[LOWER + lane], two[LOWER + lane]
+            above, also_above = one[B + lane] + x * u, two[B + lane] + x * v
+            u = u if above < cut else 0.0
+            v = v if also_above < cut else 0.0
+            above = above if above < cut else cut
+            also_above = also_above if also_above < cut else cut
+            below, also_below = one[A + lane] - x * f, two[A + lane] - x * g
             below = below if below > FLOOR else FLOOR
             also_below = also_below if also_below > FLOOR else FLOOR
             ups, downs = above * also_above, below * also_below
-            up[lane] *= ups
-            down[lane] *= downs
+            lanes[UP + lane] *= ups
+            lanes[DOWN + lane] *= downs
             # Should it overflow, the search bisects.
             inverse = 1.0 / (ups * downs)
             ups, downs = ups * inverse, downs * inverse
             rise = (u * also_above + v * above) * downs
             fall = (f * also_below + g * below) * ups
-            slope[lane] += fall + rise
-            bend[lane] += (fall - rise) * (fall + rise) + 2.0 * (u * v * downs - f * g * ups)
+            lanes[SLOPE + lane] += fall + rise
+            lanes[BEND + lane] += (fall - rise) * (fall + rise) + 2.0 * (
+                u * v * downs - f * g * ups
+            )
 
 
 @fused
-def _multiply_cut(x, cut, a, b, lower, upper, up, down, slope, bend, near):
-    """Do the same where upper factors are cut off; write how near the nearest is to that."""
+def _weigh(cut, factors, lanes):
+    """Write Π upper and Π lower, for all lanes, and how near an upper factor is to its cut."""
     for lane in range(LANES):
-        up[lane], down[lane], slope[lane], bend[lane] = 1.0, 1.0, 0.0, 0.0
-        near[lane] = math.inf
-    for k in range(0, a.shape[0], 2):
+        lanes[UP + lane], lanes[DOWN + lane], lanes[NEAR + lane] = 1.0, 1.0, math.inf
+    for k in range(len(factors)):
+        line = factors[k]
         for lane in range(LANES):
-            u, v, f, g = upper[k, lane], upper[k + 1, lane], lower[k, lane], lower[k + 1, lane]
-            above, also_above = b[k, lane] + x[lane] * u, b[k + 1, lane] + x[lane] * v
-            near[lane] = min(near[lane], abs(above - cut) if u > 0.0 else cut)
-            near[lane] = min(near[lane], abs(also_above - cut) if v > 0.0 else cut)
-            u = u if above < cut else 0.0
-            v = v if also_above < cut else 0.0
-            above = above if above < cut else cut
-            also_above = also_above if also_above < cut else cut
-            below, also_below = a[k, lane] - x[lane] * f, a[k + 1, lane] - x[lane] * g
-            below = below if below > FLOOR else FLOOR
-            also_below = also_below if also_below > FLOOR else FLOOR
-            ups, downs = above * also_above, below * also_below
-            up[lane] *= ups
-            down[lane] *= downs
-            inverse = 1.0 / (ups * downs)
-            ups, downs = ups * inverse, downs * inverse
-            rise = (u * also_above + v * above) * downs
-            fall = (f * also_below + g * below) * ups
-            slope[lane] += fall + rise
-            bend[lane] += (fall - rise) * (fall + rise) + 2.0 * (u * v * downs - f * g * ups)
+            x, u = lanes[X + lane], line[UPPER + lane]
+            above, below = line[B + lane] + x * u, line[A + lane] - x * line[LOWER + lane]
+            near = abs(above - cut) if u > 0.0 else cut
+            lanes[NEAR + lane] = near if near < lanes[NEAR + lane] else lanes[NEAR + lane]
+            lanes[UP + lane] *= above if above < cut else cut
+            lanes[DOWN + lane] *= below if below > FLOOR else FLOOR
 
 
-@inlined
+@inner
 def _times(product, total, factor):
     """Multiply; before the product could underflow, move its logarithm to the total."""
     if product < SMALL or factor < SMALL:
@@ -98,18 +127,19 @@ def _times(product, total, factor):
     return product * factor, total
 
 
-@inlined
+@inner
 def _log(x):
     return math.log(x) if x > 0.0 else -math.inf
 
 
 @inner
-def _log_ratio(x, cut, a, b, lower, upper, lane):
+def _log_ratio(x, cut, factors, lane):
     """Return log Π upper − log Π lower of a lane whose products may underflow."""
     up, low, log_up, log_low = 1.0, 1.0, 0.0, 0.0
-    for k in range(a.shape[0]):
-        up, log_up = _times(up, log_up, min(b[k, lane] + x * upper[k, lane], cut))
-        low, log_low = _times(low, log_low, max(a[k, lane] - x * lower[k, lane], FLOOR))
+    for k in range(len(factors)):
+        line = factors[k]
+        up, log_up = _times(up, log_up, min(line[B + lane] + x * line[UPPER + lane], cut))
+        low, log_low = _times(low, log_low, max(line[A + lane] - x * line[LOWER + lane], FLOOR))
     return (log_up + _log(up)) - (log_low + _log(low))
 
 
@@ -141,64 +171,59 @@ def chi2_prior(x, scale, a, b):
 
 
 @inner
-def _take_logs(x, cut, chi2, a, b, lower, upper, h, up, down):
-    """Write h, given the products of all lanes."""
-    safe = True
+def _move_prior(chi2, factors, lanes):
+    """Let the prior do what it does under χ²."""
+    prior = factors[0]
     for lane in range(LANES):
-        h[lane] = log_of(up[lane] / down[lane])
-        safe &= min(up[lane], down[lane]) > SAFE
-        safe &= max(up[lane], down[lane]) < 1.0 / SAFE
-    if safe:
+        gain, loss, slope, bend = chi2_prior(
+            lanes[X + lane], chi2, prior[A + lane], prior[B + lane]
+        )
+        lanes[PRIOR_UP + lane], lanes[PRIOR_DOWN + lane] = 1.0 + gain, 1.0 - loss
+        lanes[UP + lane] *= 1.0 + gain
+        lanes[DOWN + lane] *= 1.0 - loss
+        lanes[SLOPE + lane] += slope
+        lanes[BEND + lane] += bend
+
+
+@inner
+def _is_safe(up, down):
+    return min(up, down) > SAFE and max(up, down) < 1.0 / SAFE
+
+
+@inner
+def _take_logs(cut, chi2, factors, lanes):
+    """Write h, given the products of all lanes."""
+    unsafe = 0
+    for lane in range(LANES):
+        up, down = lanes[UP + lane], lanes[DOWN + lane]
+        lanes[H + lane] = log_of(up / down)
+        unsafe += 0 if _is_safe(up, down) else 1
+    if unsafe == 0:
         return
     for lane in range(LANES):
-        if not (min(up[lane], down[lane]) > SAFE and max(up[lane], down[lane]) < 1.0 / SAFE):
-            h[lane] = _log_ratio(x[lane], cut, a, b, lower, upper, lane)
+        if not _is_safe(lanes[UP + lane], lanes[DOWN + lane]):
+            h = _log_ratio(lanes[X + lane], cut, factors, lane)
             if chi2 > 0.0:
-                gain, loss, _, _ = chi2_prior(x[lane], chi2, a[0, lane], b[0, lane])
-                h[lane] += math.log1p(gain) - math.log1p(-loss)
-
-
-@fused
-def _weigh(x, cut, a, b, lower, upper, up, down):
-    """Write Π upper and Π lower, for all lanes."""
-    for lane in range(LANES):
-        up[lane], down[lane] = 1.0, 1.0
-    for k in range(0, a.shape[0], 2):
-        for lane in range(LANES):
-            above, below = (
-                b[k, lane] + x[lane] * upper[k, lane],
-                a[k, lane] - x[lane] * lower[k, lane],
-            )
-            also_above = b[k + 1, lane] + x[lane] * upper[k + 1, lane]
-            also_below = a[k + 1, lane] - x[lane] * lower[k + 1, lane]
-            up[lane] *= min(above, cut) * min(also_above, cut)
-            down[lane] *= max(below, FLOOR) * max(also_below, FLOOR)
+                h += _log(lanes[PRIOR_UP + lane]) - _log(lanes[PRIOR_DOWN + lane])
+            lanes[H + lane] = h
 
 
 @inner
-def weigh(x, cut, chi2, a, b, lower, upper, h, up, down):
-    """Write h(x) alone for all lanes: a third of the work."""
-    _weigh(x, cut, a, b, lower, upper, up, down)
-    if chi2 > 0.0:
-        for lane in range(LANES):
-            gain, loss, _, _ = chi2_prior(x[lane], chi2, a[0, lane], b[0, lane])
-            up[lane] *= 1.0 + gain
-            down[lane] *= 1.0 - loss
-    _take_logs(x, cut, chi2, a, b, lower, upper, h, up, down)
-
-
-@inner
-def climb(x, cut, chi2, a, b, lower, upper, h, slope, bend, up, down, near):
-    """Write h(x) and its derivatives for all lanes; `near` says how near a cut is."""
-    if cut < math.inf:
-        _multiply_cut(x, cut, a, b, lower, upper, up, down, slope, bend, near)
+def climb(cut, chi2, one_sided, factors, lanes):
+    """Write h(x) and its derivatives for all lanes; if one-sided, Π lower is given."""
+    if one_sided:
+        _multiply_upper(factors, lanes)
     else:
-        _multiply(x, a, b, lower, upper, up, down, slope, bend)
+        _multiply(cut, factors, lanes)
     if chi2 > 0.0:
-        for lane in range(LANES):
-            gain, loss, more_slope, more_bend = chi2_prior(x[lane], chi2, a[0, lane], b[0, lane])
-            up[lane] *= 1.0 + gain
-            down[lane] *= 1.0 - loss
-            slope[lane] += more_slope
-            bend[lane] += more_bend
-    _take_logs(x, cut, chi2, a, b, lower, upper, h, up, down)
+        _move_prior(chi2, factors, lanes)
+    _take_logs(cut, chi2, factors, lanes)
+
+
+@inner
+def weigh(cut, chi2, factors, lanes):
+    """Write h(x) alone for all lanes, a third of the work, and how near a cut is."""
+    _weigh(cut, factors, lanes)
+    if chi2 > 0.0:
+        _move_prior(chi2, factors, lanes)
+    _take_logs(cut, chi2, factors, lanes)

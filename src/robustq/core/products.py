@@ -39,6 +39,7 @@ class BallTables(NamedTuple):
     limit: float
     chi2: float
     fractional: bool
+    one_sided: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,7 +114,8 @@ class Products:
         _product_kernels.search(
             *(self.cells, self.joint, found.prediction, found.runner_up),
             *(made.prior, made.features, made.cut, made.limit),
-            *(perturbed.ball.keeps_zero, made.chi2, made.fractional, x, tipping),
+            *(perturbed.ball.keeps_zero, made.chi2, made.fractional, made.one_sided),
+            *(*_product_kernels.make_room(self.cells.shape[1], made.fractional), x, tipping),
         )
         # At the end of its range, and where nothing flips, the kernel may be misled.
         with np.errstate(invalid="ignore"):
@@ -223,6 +225,8 @@ def _lay_out(
                 form._replace(fall_scale=form.fall_scale * 0.0, rise_scale=form.rise_scale * 0.0)
                 for form in (prior, features)
             )
+    falls = bool(np.any(prior.fall)) or bool(np.any(features.fall))
+    one_sided = not (falls or fractional or chi2 or cut < np.inf)
     still = np.zeros((1, len(COLUMNS)))
     still[0, 0] = 1.0
     return BallTables(
@@ -232,6 +236,7 @@ def _lay_out(
         limit,
         chi2,
         fractional,
+        one_sided,
     )
 
 
