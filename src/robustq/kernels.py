@@ -4,11 +4,12 @@ Inputs are read-only: nothing a kernel does may change a model; outputs are not.
 """
 
 import functools
+import gc
 import hashlib
 import pickle
 import threading
 import zlib
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,8 @@ import numba
 from numba import types
 from numba.core.caching import IndexDataCacheFile
 from numba.core.cgutils import ir, unpack_tuple
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import Compiler
 from numba.extending import intrinsic
 
 __all__ = [
@@ -59,14 +62,47 @@ float_vector_out = types.Array(types.float64, 1, "C")
 float_matrix_out = types.Array(types.float64, 2, "C")
 
 
+# For a few lines that are to be computed as their caller is. What is longer makes it slow to
+# compile: some of numba's passes take time that grows with the square of a function.
 inlined = numba.njit(nogil=True, error_model="numpy", inline="always")
+
+
+class _Part(JITCodeLibrary):
+    """What is compiled of a function that only kernels call: no more than they need to link it.
+
+    They optimize all that they call, together with what they are themselves. Every function on
+    the way would do so too, and make machine code that nobody runs.
+    """
+
+    def _optimize_final_module(self):
+        pass
+
+    def _finalize_final_module(self):
+        self._finalize_dynamic_globals()
+        self._finalized = True
+
+    @property
+    def codegen(self):
+        return self
+
+    def set_env(self, name, environment):
+        """Leave out what Python objects in a function would need: there are none."""
+
+
+class _PartCompiler(Compiler):
+    """Compiles a function to a part."""
+
+    def _compile_core(self):
+        if self.state.library is None:
+            name = self.state.func_id.func_qualname
+            self.state.library = _Part(self.state.targetctx.codegen(), name)
+        return super()._compile_core()
 
 
 def _compile_within(function, **options):
     """Compile what kernels call, when one that calls it is compiled.
 
-    Only Python needs wrappers, and it calls none of these; what is called at one place only
-    compiles faster when it is inlined.
+    Only Python needs wrappers, and it calls none of these.
     """
     compiled = numba.njit(
         nogil=True,
@@ -74,6 +110,7 @@ def _compile_within(function, **options):
         no_cpython_wrapper=True,
         no_cfunc_wrapper=True,
         _nrt=False,
+        pipeline_class=_PartCompiler,
         **options,
     )(function)
     find = compiled.get_call_template
@@ -214,9 +251,22 @@ def _compile(function, signature, allocates):
         # There is no public way to say how it is kept.
         cache = compiled._cache  # noqa: SLF001
         cache._cache_file = _CacheFile(cache.cache_path, cache._impl.filename_base, SOURCES)  # noqa: SLF001
-    compiled.compile(signature)
+    with _without_collecting():
+        compiled.compile(signature)
     compiled.disable_compile()
     return compiled
+
+
+@contextmanager
+def _without_collecting():
+    """Let the compiler make its many small objects without looking for garbage among them."""
+    collected = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collected:
+            gc.enable()
 
 
 def _digest_sources():
