@@ -5,6 +5,11 @@ import pickle
 import subprocess
 import sys
 
+import numpy as np
+from numba import types
+
+from robustq.kernels import float_vector, float_vector_out, inner, kernel, reordered
+
 # Few and small ones: how they are kept is the same for all, and each is compiled twice here.
 SCRIPT = """
 import numpy as np
@@ -18,6 +23,25 @@ import numpy as np
 from robustq.tables import find_distinct
 print(*find_distinct(np.array([[0, 1], [1, 0], [0, 1]], dtype=np.int32)))
 """
+
+
+@inner
+def square(x):
+    return x * x
+
+
+@reordered
+def add_squares(xs):
+    total = 0.0
+    for x in xs:
+        total += square(x)
+    return total, len(xs)
+
+
+@kernel(types.void(float_vector, float_vector_out))
+def measure(xs, out):
+    total, count = add_squares(xs)
+    out[0], out[1] = total, square(total / count)
 
 
 def run(script: str = SCRIPT, **environment: str) -> str:
@@ -54,3 +78,10 @@ def test_a_damaged_or_foreign_cache_is_compiled_anew_and_mended(tmp_path):
     file.unlink()
     file.mkdir()  # nothing can be kept there, and nothing is asked of it
     assert run(QUICK, NUMBA_CACHE_DIR=str(tmp_path)) == first
+
+
+def test_a_kernel_holds_all_that_it_calls_each_compiled_once():
+    xs, out = np.arange(100.0), np.empty(2)
+    measure(xs, out)
+    assert out.tolist() == [np.sum(xs**2), np.mean(xs**2) ** 2]
+    assert [len(part.overloads) for part in (square, add_squares)] == [1, 1]

@@ -62,41 +62,62 @@ float_vector_out = types.Array(types.float64, 1, "C")
 float_matrix_out = types.Array(types.float64, 2, "C")
 
 
-class _Draft(JITCodeLibrary):
-    """What is only linked into kernels: neither optimized nor assembled on its own."""
+# For a few lines that are to be computed as their caller is. What is longer makes it slow to
+# compile: some of numba's passes take time that grows with the square of a function.
+inlined = numba.njit(nogil=True, error_model="numpy", inline="always")
+
+
+class _Part(JITCodeLibrary):
+    """What is compiled of a function that only kernels call: no more than they need to link it.
+
+    They optimize all that they call, together with what they are themselves. Every function on
+    the way would do so too, and make machine code that nobody runs.
+    """
 
     def _optimize_final_module(self):
         pass
 
     def _finalize_final_module(self):
+        self._finalize_dynamic_globals()
         self._finalized = True
-
-    def get_pointer_to_function(self, _name):
-        return 0
 
     @property
     def codegen(self):
         return self
 
-    def set_env(self, _name, _environment):
-        """Do nothing: what never runs on its own has no place for it."""
+    def set_env(self, name, environment):
+        """Leave out what Python objects in a function would need: there are none."""
 
 
-class _DraftCompiler(Compiler):
-    """Compiles as far as kernels need it: numba would make machine code that nothing calls."""
-
-    def __init__(self, typing, target, _library, *more):
-        super().__init__(typing, target, _Draft(target.codegen(), "draft"), *more)
+# What passes are for that kernels have no use for, and that take a tenth of the time: closures, and
+# expressions of whole arrays.
+_UNUSED = {"inline_closure_likes", "nopython_rewrites"}
 
 
-inlined = numba.njit(nogil=True, error_model="numpy", inline="always")
+class _KernelCompiler(Compiler):
+    """Compiles with as few passes as kernels need."""
+
+    def define_pipelines(self):
+        pipelines = super().define_pipelines()
+        for pipeline in pipelines:
+            pipeline.passes = [step for step in pipeline.passes if step[0].name() not in _UNUSED]
+        return pipelines
+
+
+class _PartCompiler(_KernelCompiler):
+    """Compiles a function to a part."""
+
+    def _compile_core(self):
+        if self.state.library is None:
+            name = self.state.func_id.func_qualname
+            self.state.library = _Part(self.state.targetctx.codegen(), name)
+        return super()._compile_core()
 
 
 def _compile_within(function, **options):
     """Compile what kernels call, when one that calls it is compiled.
 
-    Only Python needs wrappers, and it calls none of these; what is called at one place only
-    compiles faster when it is inlined.
+    Only Python needs wrappers, and it calls none of these.
     """
     compiled = numba.njit(
         nogil=True,
@@ -104,7 +125,7 @@ def _compile_within(function, **options):
         no_cpython_wrapper=True,
         no_cfunc_wrapper=True,
         _nrt=False,
-        pipeline_class=_DraftCompiler,
+        pipeline_class=_PartCompiler,
         **options,
     )(function)
     find = compiled.get_call_template
@@ -235,7 +256,13 @@ def kernel(signature, *, allocates=False):
 
 
 def _compile(function, signature, allocates):
-    options = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True, "_nrt": allocates}
+    options = {
+        "nogil": True,
+        "error_model": "numpy",
+        "no_cfunc_wrapper": True,
+        "_nrt": allocates,
+        "pipeline_class": _KernelCompiler,
+    }
     try:
         compiled = numba.njit(cache=True, **options)(function)
     except RuntimeError:
@@ -245,21 +272,21 @@ def _compile(function, signature, allocates):
         # There is no public way to say how it is kept.
         cache = compiled._cache  # noqa: SLF001
         cache._cache_file = _CacheFile(cache.cache_path, cache._impl.filename_base, SOURCES)  # noqa: SLF001
-    with _no_collection():
+    with _without_collecting():
         compiled.compile(signature)
     compiled.disable_compile()
     return compiled
 
 
 @contextmanager
-def _no_collection():
-    """Keep Python from looking for garbage, a tenth of the time to compile: there is little."""
-    enabled = gc.isenabled()
+def _without_collecting():
+    """Let the compiler make its many small objects without looking for garbage among them."""
+    collected = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
-        if enabled:
+        if collected:
             gc.enable()
 
 

@@ -16,7 +16,6 @@ from robustq.kernels import (
     code_vector_out,
     float_matrix_out,
     float_vector,
-    inlined,
     inner,
     int_matrix_out,
     int_vector,
@@ -58,7 +57,7 @@ def sort_items(reals, codes, count):
         gap //= 3
 
 
-@inlined
+@inner
 def _order_ranks(reals, codes, values):
     """Sort the ranks that were seen: by walking over all of them, if they are many."""
     low, high = codes[SEEN, 0], codes[SEEN, 0]
@@ -75,7 +74,7 @@ def _order_ranks(reals, codes, values):
             k += 1
 
 
-@inlined
+@inner
 def _order_values(hist, reals, codes, values, by_class, present, classes_here, which):
     """Sort values by their share of a class, or (the last order) by the principal direction."""
     if which == classes_here:
@@ -91,7 +90,7 @@ def _order_values(hist, reals, codes, values, by_class, present, classes_here, w
     sort_items(reals, codes, values)
 
 
-@inlined
+@inner
 def _direct(hist, codes, values, by_class, present, classes_here):
     """Write the first principal direction of the class weights of the values."""
     total = 0.0
@@ -123,7 +122,7 @@ def _direct(hist, codes, values, by_class, present, classes_here):
             by_class[DIRECTION, j] = by_class[NEXT, j] / math.sqrt(norm)
 
 
-@inlined
+@inner
 def _put_heaviest_first(by_class, present, classes_here):
     for first in range(MOST_ORDERS):
         heaviest = first
@@ -133,7 +132,7 @@ def _put_heaviest_first(by_class, present, classes_here):
         present[first], present[heaviest] = present[heaviest], present[first]
 
 
-@inlined
+@inner
 def _draw(state):
     """Return the next state of a generator and a number of 53 random bits (splitmix64)."""
     state += np.uint64(0x9E3779B97F4A7C15)
@@ -151,7 +150,7 @@ def _purity(weight, total, entropy):
     return weight * math.log(weight / total) if entropy else weight * weight / total
 
 
-@inlined
+@inner
 def _best_prefix(hist, reals, codes, values, by_class, present, classes_here, entropy, min_leaf):
     """Return the gain in purity of the best cut of ordered values, and how many go left."""
     total, count = 0.0, 0.0
@@ -188,7 +187,7 @@ def _best_prefix(hist, reals, codes, values, by_class, present, classes_here, en
     return best, cut
 
 
-@inlined
+@inner
 def _split_rows(columns, weights, order, start, stop, feature, codes, on_left):
     """Move the rows that go left before the others; return where those begin, and who is heavier.
 
@@ -215,7 +214,7 @@ def _split_rows(columns, weights, order, start, stop, feature, codes, on_left):
     return middle, left_heavier
 
 
-@inlined
+@inner
 def _write_set(nodes, node, codes, on_left, values, left_heavier):
     """Write the set of values that go left; those that are not here go to the heavier side."""
     bits = ~np.uint64(0) if left_heavier else np.uint64(0)
@@ -226,7 +225,7 @@ def _write_set(nodes, node, codes, on_left, values, left_heavier):
     nodes[node, LENGTH] = np.int32(bits >> np.uint64(32))
 
 
-@inlined
+@inner
 def _write_prefix(nodes, node, last):
     """Write the set of the values up to the last one that goes left."""
     bits = (np.uint64(2) << np.uint64(last)) - np.uint64(1)
@@ -234,7 +233,7 @@ def _write_prefix(nodes, node, last):
     nodes[node, LENGTH] = np.int32(bits >> np.uint64(32))
 
 
-@inlined
+@inner
 def _write_list(nodes, node, reals, codes, on_left, values, left_heavier, lists, listed):
     """Write the values of the lighter side to a list; return where it ends, or −1: no room."""
     first = on_left if left_heavier else 0
