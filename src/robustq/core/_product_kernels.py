@@ -483,7 +483,8 @@ def search(
         _aim(lanes)
         _begin(lanes)
         steps, left = 0, filled
-        while left > (filled >> 3) and steps < MOST_STEPS:
+        # To the end: who stopped for its neighbours would take other steps beside other ones.
+        while left > 0 and steps < MOST_STEPS:
             climb(cut, chi2, one_sided, factors, lanes)
             _aim(lanes)
             _advance(lanes)
