@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from robustq.tables import find_distinct
+
 from .circuits import find_gain, find_limit, size_of
 
 if TYPE_CHECKING:
@@ -127,14 +129,17 @@ class Products:
 
         gains, tables = self._gains(perturbed), self.tables
         assert gains is not None  # noqa: S101 (`fits` was asked)
-        size, tipping = np.empty(len(self.cells)), np.empty(len(self.cells), dtype=np.int64)
+        # The search takes so long that looking for equal rows pays.
+        keys = np.column_stack([self.cells, np.ascontiguousarray(self.joint).view(np.int32)])
+        firsts, twins = find_distinct(keys)
+        size, tipping = np.empty(len(firsts)), np.empty(len(firsts), dtype=np.int64)
         _divergence_kernels.search(
-            *(self.cells, self.joint, tables.prior, tables.features, *gains),
-            *(found.prediction, found.runner_up, size, tipping),
+            *(self.cells[firsts], self.joint[firsts], tables.prior, tables.features, *gains),
+            *(found.prediction[firsts], found.runner_up[firsts], size, tipping),
         )
         # Nothing below the domain's end flips: the recursion makes sure.
         size[np.isinf(size)] = np.nan
-        return size, tipping
+        return size[twins], tipping[twins]
 
     def _gains(self, perturbed: Perturbed) -> tuple[Floats, float] | None:
         return self.kept.find(("gains", perturbed.key), lambda: _find_gains(perturbed, self.tables))
