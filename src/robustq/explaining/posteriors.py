@@ -13,9 +13,10 @@ from robustq.core import atoms
 from robustq.core.evidence import NONE, About
 from robustq.core.witness import Move
 from robustq.exceptions import UnsupportedError
-from robustq.tables.display import as_html, as_text, show_value
+from robustq.tables.display import show_value
 
 from .explanation import Explanation
+from .listing import Listing
 from .words import Told, clean, say_number, say_share
 
 if TYPE_CHECKING:
@@ -168,7 +169,7 @@ class PosteriorFindings:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Turns:
+class Turns(Listing):
     """What the predictions of a whole table would turn into: a line for each pair of classes.
 
     Attributes
@@ -196,13 +197,6 @@ class Turns:
         """Return the columns by name."""
         names = ("prediction", "tipping_class", "count", "least", "median")
         return {name: getattr(self, name) for name in names}
-
-    def to_dict(self) -> list[dict[str, Any]]:
-        """Return plain data, an entry for each line."""
-        columns = {name: column.tolist() for name, column in self.columns().items()}
-        return [
-            dict(zip(columns, line, strict=True)) for line in zip(*columns.values(), strict=True)
-        ]
 
     def plot(self, ax: Any = None) -> Any:
         """Draw how many predictions would turn into what.
@@ -236,9 +230,3 @@ class Turns:
             "least robust": [say_number(size) for size in self.least],
             "median": [say_number(size) for size in self.median],
         }
-
-    def __repr__(self) -> str:
-        return f"{self.title}\n{as_text(self.cells())}"
-
-    def _repr_html_(self) -> str:
-        return as_html(self.title, self.cells())

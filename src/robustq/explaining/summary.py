@@ -7,15 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from robustq.tables.display import as_html, as_text
-from robustq.tables.frames import as_arrow, as_pandas
-
+from .listing import Listing
 from .words import clean, say_number, say_share
 
 if TYPE_CHECKING:
-    import pandas as pd
-    import pyarrow as pa
-
     from robustq.arrays import Floats, Indices
 
     from .explainer import Findings
@@ -24,7 +19,7 @@ __all__ = ["Summary"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Summary:
+class Summary(Listing):
     """A line for each feature, the one that most predictions hang on first.
 
     Attributes
@@ -79,21 +74,6 @@ class Summary:
             "decided": self.decided,
         }
 
-    def to_dict(self) -> list[dict[str, Any]]:
-        """Return plain data, an entry for each feature."""
-        columns = {name: column.tolist() for name, column in self.columns().items()}
-        return [
-            dict(zip(columns, line, strict=True)) for line in zip(*columns.values(), strict=True)
-        ]
-
-    def to_pandas(self) -> pd.DataFrame:
-        """Return a pandas frame."""
-        return as_pandas(self.columns())
-
-    def to_arrow(self) -> pa.Table:
-        """Return a pyarrow table."""
-        return as_arrow(self.columns())
-
     def plot(self, ax: Any = None) -> Any:
         """Draw how many predictions hang on each feature.
 
@@ -125,9 +105,3 @@ class Summary:
             "mean support": [say_number(size) for size in self.support],
             "others without it": [say_share(count / rows, 1) for count in self.decided],
         }
-
-    def __repr__(self) -> str:
-        return f"{self.title}\n{as_text(self.cells())}"
-
-    def _repr_html_(self) -> str:
-        return as_html(self.title, self.cells())
