@@ -22,6 +22,7 @@ demo: $(ready) ## Show the whole story on data that ships with robustq, in a min
 	$(bin)/robustq demo
 
 test: $(ready) ## Run all tests (doctests, examples, documentation), and tell what they cover
+	$(bin)/python -m tests.compiling
 	$(bin)/python -m pytest $(parallel) -m 'not workers' --cov $(ARGS)
 
 test-quick: $(ready) ## Run the tests that are not slow, in a minute

@@ -8,7 +8,7 @@ import sys
 import numpy as np
 from numba import types
 
-from robustq.kernels import float_vector, float_vector_out, inner, kernel, reordered
+from robustq.kernels import digest, float_vector, float_vector_out, inner, kernel, reordered
 
 # Few and small ones: how they are kept is the same for all, and each is compiled twice here.
 SCRIPT = """
@@ -16,6 +16,13 @@ import numpy as np
 import robustq
 X, y = np.array([[0, 1], [1, 0], [1, 1]]), [0, 1, 1]
 print(robustq.NaiveBayesClassifier().fit(X, y).predict_proba(X).round(6).tolist())
+"""
+
+PLAIN = """
+import sys
+sys.modules["robustq.compiler"] = None  # as where numba is not as we know it
+import robustq.kernels
+assert not robustq.kernels.OF_KERNELS
 """
 
 QUICK = """
@@ -64,6 +71,10 @@ def test_kernels_are_kept_on_disk_and_work_without(tmp_path):
     assert run(NUMBA_CACHE_LOCATOR_CLASSES="ZipCacheLocator") == first
 
 
+def test_kernels_work_as_numba_compiles_them_by_itself(tmp_path):
+    assert run(PLAIN + QUICK, NUMBA_CACHE_DIR=str(tmp_path)) == run(QUICK)
+
+
 def test_a_damaged_or_foreign_cache_is_compiled_anew_and_mended(tmp_path):
     first = run(QUICK, NUMBA_CACHE_DIR=str(tmp_path))
     (file,) = tmp_path.rglob("*.nbc")
@@ -85,3 +96,22 @@ def test_a_kernel_holds_all_that_it_calls_each_compiled_once():
     measure(xs, out)
     assert out.tolist() == [np.sum(xs**2), np.mean(xs**2) ** 2]
     assert [len(part.overloads) for part in (square, add_squares)] == [1, 1]
+
+
+def written(factor: str, above: str = "", called: str = "x * FACTOR"):
+    """Return a kernel's function as a file with these lines would define it."""
+    found = {"inner": inner}
+    exec(  # noqa: S102
+        f"{above}\nFACTOR = {factor}\n@inner\ndef scale(x):\n    return {called}\n"
+        "def call(xs, out):\n    out[0] = scale(xs[0])\n",
+        found,
+    )
+    return found["call"]
+
+
+def test_what_is_kept_is_good_for_the_code_and_all_that_it_calls():
+    kept = digest(written("2.0"))
+    assert digest(written("2.0", above="# a remark\n\n")) == kept
+    assert digest(written("3.0")) != kept
+    assert digest(written("2.0", called="x + FACTOR")) != kept
+    assert digest(written("2.0"), float_vector) != kept

@@ -9,38 +9,49 @@ import hashlib
 import pickle
 import threading
 import zlib
+from collections.abc import Callable
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 import numba
 from numba import types
 from numba.core.caching import IndexDataCacheFile
 from numba.core.cgutils import ir, unpack_tuple
-from numba.core.codegen import JITCodeLibrary
-from numba.core.compiler import Compiler
+from numba.core.dispatcher import Dispatcher
 from numba.extending import intrinsic
 
+try:
+    from .compiler import KernelCompiler, PartCompiler
+except ImportError:  # a numba that is not as we know it
+    OF_KERNELS: dict[str, Any] = {}
+    OF_PARTS: dict[str, Any] = {}
+else:
+    OF_KERNELS = {"pipeline_class": KernelCompiler}
+    OF_PARTS = {"pipeline_class": PartCompiler, "_nrt": False}
+
 __all__ = [
+    "KERNELS",
     "add_scaled",
-    "bits_of",
     "bool_vector",
     "code_matrix",
     "code_matrix_out",
     "code_vector",
     "code_vector_out",
     "count_bits",
+    "digest",
     "float_matrix",
     "float_matrix_out",
     "float_vector",
     "float_vector_out",
-    "from_bits",
     "fused",
     "inlined",
     "inner",
     "int_matrix_out",
     "int_vector",
     "int_vector_out",
+    "joined",
     "kernel",
     "leading_zeros",
     "lowest_bit",
@@ -67,53 +78,6 @@ float_matrix_out = types.Array(types.float64, 2, "C")
 inlined = numba.njit(nogil=True, error_model="numpy", inline="always")
 
 
-class _Part(JITCodeLibrary):
-    """What is compiled of a function that only kernels call: no more than they need to link it.
-
-    They optimize all that they call, together with what they are themselves. Every function on
-    the way would do so too, and make machine code that nobody runs.
-    """
-
-    def _optimize_final_module(self):
-        pass
-
-    def _finalize_final_module(self):
-        self._finalize_dynamic_globals()
-        self._finalized = True
-
-    @property
-    def codegen(self):
-        return self
-
-    def set_env(self, name, environment):
-        """Leave out what Python objects in a function would need: there are none."""
-
-
-# What passes are for that kernels have no use for, and that take a tenth of the time: closures, and
-# expressions of whole arrays.
-_UNUSED = {"inline_closure_likes", "nopython_rewrites"}
-
-
-class _KernelCompiler(Compiler):
-    """Compiles with as few passes as kernels need."""
-
-    def define_pipelines(self):
-        pipelines = super().define_pipelines()
-        for pipeline in pipelines:
-            pipeline.passes = [step for step in pipeline.passes if step[0].name() not in _UNUSED]
-        return pipelines
-
-
-class _PartCompiler(_KernelCompiler):
-    """Compiles a function to a part."""
-
-    def _compile_core(self):
-        if self.state.library is None:
-            name = self.state.func_id.func_qualname
-            self.state.library = _Part(self.state.targetctx.codegen(), name)
-        return super()._compile_core()
-
-
 def _compile_within(function, **options):
     """Compile what kernels call, when one that calls it is compiled.
 
@@ -124,8 +88,7 @@ def _compile_within(function, **options):
         error_model="numpy",
         no_cpython_wrapper=True,
         no_cfunc_wrapper=True,
-        _nrt=False,
-        pipeline_class=_PartCompiler,
+        **OF_PARTS,
         **options,
     )(function)
     find = compiled.get_call_template
@@ -142,6 +105,8 @@ def _compile_within(function, **options):
 inner = _compile_within
 # Sums in whatever order is fastest: the same one each time.
 reordered = functools.partial(_compile_within, fastmath={"reassoc"})
+# What is called in a loop, and best computed as a part of it.
+joined = functools.partial(_compile_within, forceinline=True)
 # Loops over lanes of which every one is full: a product and a sum may be one instruction.
 fused = functools.partial(_compile_within, fastmath={"contract"})
 
@@ -208,24 +173,8 @@ def add_scaled(_context, _out, _row, _table, _place, _side, _factor):
     return types.void(_out, types.int64, _table, types.int64, types.int64, types.float32), generate
 
 
-@intrinsic
-def bits_of(_context, _number):
-    """Return the bits of a float as a whole number."""
-
-    def generate(context, builder, _signature, arguments):
-        return builder.bitcast(arguments[0], context.get_value_type(types.int64))
-
-    return types.int64(types.float64), generate
-
-
-@intrinsic
-def from_bits(_context, _word):
-    """Return the float that has these bits."""
-
-    def generate(context, builder, _signature, arguments):
-        return builder.bitcast(arguments[0], context.get_value_type(types.float64))
-
-    return types.float64(types.int64), generate
+# What compiles each kernel of the modules that are imported, or finds it on disk.
+KERNELS: dict[str, Callable[[], None]] = {}
 
 
 def kernel(signature, *, allocates=False):
@@ -242,14 +191,18 @@ def kernel(signature, *, allocates=False):
         compiled: list[Any] = []
         lock = threading.Lock()
 
+        def prepare():
+            with lock:
+                if not compiled:
+                    compiled.append(_compile(function, signature, allocates))
+
         @functools.wraps(function)
         def call(*arguments):
             if not compiled:
-                with lock:
-                    if not compiled:
-                        compiled.append(_compile(function, signature, allocates))
+                prepare()
             return compiled[0](*arguments)
 
+        KERNELS[f"{function.__module__}.{function.__qualname__}"] = prepare
         return call
 
     return wrap
@@ -260,9 +213,10 @@ def _compile(function, signature, allocates):
         "nogil": True,
         "error_model": "numpy",
         "no_cfunc_wrapper": True,
-        "_nrt": allocates,
-        "pipeline_class": _KernelCompiler,
+        **OF_KERNELS,
     }
+    if OF_KERNELS and not allocates:
+        options["_nrt"] = False
     try:
         compiled = numba.njit(cache=True, **options)(function)
     except RuntimeError:
@@ -271,7 +225,8 @@ def _compile(function, signature, allocates):
     else:
         # There is no public way to say how it is kept.
         cache = compiled._cache  # noqa: SLF001
-        cache._cache_file = _CacheFile(cache.cache_path, cache._impl.filename_base, SOURCES)  # noqa: SLF001
+        stamp = digest(function, signature, allocates)
+        cache._cache_file = _CacheFile(cache.cache_path, cache._impl.filename_base, stamp)  # noqa: SLF001
     with _without_collecting():
         compiled.compile(signature)
     compiled.disable_compile()
@@ -290,21 +245,62 @@ def _without_collecting():
             gc.enable()
 
 
-def _digest_sources():
-    """Return a checksum of all sources, of their sizes and times: reading them all takes longer."""
-    digest = hashlib.sha256()
-    for path in sorted(Path(__file__).parent.rglob("*.py")):
-        about = path.stat()
-        digest.update(f"{path.name} {about.st_size} {about.st_mtime_ns}\n".encode())
-    return digest.hexdigest()
+def _describe(function, known):
+    """Yield what a function is compiled from: its own code, and whatever it finds by name.
+
+    Code is taken without its lines, so that a comment, or a function nearby, changes nothing.
+    """
+    if function in known:
+        return
+    known.add(function)
+    yield from _describe_code(function.__code__)
+    enclosed = [cell.cell_contents for cell in function.__closure__ or ()]
+    found = function.__globals__ | dict(zip(function.__code__.co_freevars, enclosed, strict=True))
+    for name in sorted(_names(function.__code__) & found.keys()):
+        value = found[name]
+        if isinstance(value, Dispatcher):
+            yield f"{name} {value.targetoptions}"
+            yield from _describe(value.py_func, known)
+        elif hasattr(value, "_defn"):  # an intrinsic
+            yield from _describe(value._defn, known)  # noqa: SLF001
+        elif isinstance(value, (FunctionType, ModuleType)):  # numba's own: its version is known
+            yield f"{name} {value.__name__}"
+        else:
+            yield f"{name} {value!r}"
 
 
-# Taken when kernels are first imported: what is changed later is not what is compiled here.
-SOURCES = _digest_sources()
+def _describe_code(code):
+    yield repr((code.co_code, code.co_names, code.co_varnames, code.co_freevars))
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _describe_code(constant)
+        else:
+            yield repr(constant)
+
+
+def _names(code):
+    names = {*code.co_names, *code.co_freevars}
+    return names.union(*(_names(c) for c in code.co_consts if isinstance(c, CodeType)))
+
+
+def digest(function, *options):
+    """Return a checksum of all that decides what a function is compiled to."""
+    described = "\n".join([*_describe(function, set()), COMPILER, repr(options)])
+    return hashlib.sha256(described.encode()).hexdigest()
+
+
+# How these files compile decides too.
+COMPILER = repr(
+    [
+        hashlib.sha256(Path(__file__).with_name(name).read_bytes()).hexdigest()
+        for name in ("kernels.py", "compiler.py", "lowering.py", "vectors.py")
+    ]
+    + [bool(OF_KERNELS)]
+)
 
 
 class _CacheFile(IndexDataCacheFile):
-    """A compiled kernel on disk, good for the very sources, numba and machine it was made with.
+    """A compiled kernel on disk, good for the very code, numba and machine it was made with.
 
     numba looks at the file of the function alone, and never notices a change in one it calls; and
     it runs whatever its file holds. Here a checksum of the purpose and of the content comes
