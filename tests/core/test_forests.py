@@ -469,6 +469,22 @@ def test_rivals_that_are_left_out_could_not_have_flipped_first(name):
     assert np.array_equal(fast.tipping[clear], general.tipping[clear])
 
 
+@pytest.mark.parametrize("name", ["tv", "chi2"])
+def test_rows_with_gaps_and_many_classes_agree_with_the_recursion(name):
+    """Ten classes, more than there are lanes; and a row by itself gets the same bits."""
+    X, y = load_digits(return_X_y=True)
+    X = (X[:, 20:44] // 4).astype(int).astype(str).astype(object)
+    model = GenerativeForestClassifier(7, random_state=0).fit(X[::3], y[::3])
+    some = X[1:1797:45]
+    some[np.random.default_rng(62).random(some.shape) < 0.1] = None
+    rows = model.encoding_.encode(Table.read(some))
+    fast, general = (quantify(model.model_, rows, [get(name)], general=g) for g in (0, 1))
+    np.testing.assert_allclose(fast.robustness, general.robustness, rtol=1e-9)
+    for i in range(9):
+        alone = quantify(model.model_, rows[i : i + 1], [get(name)])
+        assert alone.robustness[0, 0] == fast.robustness[0, i]
+
+
 def test_coarse_products_are_those_of_the_paths():
     rng = np.random.default_rng(61)
     parents = np.array([0, 0, 0, 1, 1, 3, 3])

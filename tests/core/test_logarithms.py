@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from robustq.core._log_kernels import log_of
+from robustq.core._log_kernels import log1p_of, log_of
 from robustq.kernels import float_vector, float_vector_out, kernel
 
 
@@ -23,3 +23,22 @@ def test_logarithms_are_off_by_two_units_at_most(low, high):
     _take_logs(numbers, logs)
     assert logs[0] == 0.0
     np.testing.assert_allclose(logs, np.log(numbers), rtol=4.5e-16, atol=0.0)
+
+
+@kernel((float_vector, float_vector_out))
+def _take_logs_of_more(numbers, logs):
+    for i in range(len(numbers)):
+        logs[i] = log1p_of(numbers[i])
+
+
+@pytest.mark.parametrize(
+    ("sign", "low", "high"),
+    [(1.0, -40.0, 0.0), (1.0, -1.0, 1.0), (1.0, 0.0, 600.0), (-1.0, -40.0, 0.0), (-1.0, -1.0, 0.0)],
+)
+def test_logarithms_of_one_and_a_little_keep_their_digits(sign, low, high):
+    numbers = sign * np.exp(np.random.default_rng(6).uniform(low, high, 20_000))
+    numbers = np.append(numbers[numbers > -1.0 + 1e-9], 0.0)
+    logs = np.empty_like(numbers)
+    _take_logs_of_more(numbers, logs)
+    assert logs[-1] == 0.0
+    np.testing.assert_allclose(logs, np.log1p(numbers), rtol=7e-16, atol=0.0)

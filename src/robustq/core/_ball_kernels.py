@@ -16,12 +16,10 @@ __all__ = [
     "change_upper",
     "contrast",
     "lower_bound",
-    "move_kl",
     "shift_chi2",
     "shift_tv",
     "shift_weights",
     "sort",
-    "surprise",
     "upper_bound",
 ]
 
@@ -34,7 +32,7 @@ SMALL = 0.02
 
 
 @inner
-def surprise(y):
+def _surprise(y):
     """Return (1+y) log(1+y) − y, which is y²/2 near 0."""
     if abs(y) < SMALL:
         total, power = 0.0, y * y
@@ -60,7 +58,7 @@ def surprise(y):
 
 
 @inner
-def move_kl(p, rest, limit, delta):
+def _move_kl(p, rest, limit, delta):
     """Return how much mass goes from the rest to p so that the divergence is δ, and what is left.
 
     From a limit on, everything goes.
@@ -69,13 +67,13 @@ def move_kl(p, rest, limit, delta):
         return 0.0, rest
     if delta >= limit:
         return rest, 0.0
-    if p * surprise(0.9 * rest / p) + rest * surprise(-0.9) < delta:
+    if p * _surprise(0.9 * rest / p) + rest * _surprise(-0.9) < delta:
         return _exhaust_kl(p, rest, delta)
     # The divergence is convex: from above the root, Newton's steps go down to it.
     moved = min(delta + math.sqrt(delta * delta + 2.0 * p * delta), 0.9 * rest)
     low, high = 0.0, 0.9 * rest
     for _ in range(MOST):
-        error = p * surprise(moved / p) + rest * surprise(-moved / rest) - delta
+        error = p * _surprise(moved / p) + rest * _surprise(-moved / rest) - delta
         if error > 0.0:
             high = moved
         else:
@@ -102,7 +100,7 @@ def _exhaust_kl(p, rest, delta):
     for _ in range(200):
         left = rest * math.exp(s)
         moved = rest - left
-        error = left * s + moved + p * surprise(moved / p) - delta
+        error = left * s + moved + p * _surprise(moved / p) - delta
         if error > 0.0:
             low = s
         else:
@@ -123,7 +121,7 @@ def _kl_rise(p, delta):
     """Return how far p rises under Kullback–Leibler, and how far it stays from 1."""
     if p <= 0.0:
         return 0.0, 1.0
-    return move_kl(p, 1.0 - p, -math.log(p), delta)
+    return _move_kl(p, 1.0 - p, -math.log(p), delta)
 
 
 @inner
@@ -131,7 +129,7 @@ def _kl_fall(p, delta):
     """Return how far p falls under Kullback–Leibler, and what it is then."""
     if p >= 1.0:
         return 0.0, p
-    return move_kl(1.0 - p, p, -math.log1p(-p), delta)
+    return _move_kl(1.0 - p, p, -math.log1p(-p), delta)
 
 
 @inner
@@ -433,7 +431,7 @@ def _shift_kl(delta, w, f, count, shift, moved):
             if w[i] > 0.0:
                 u = (f[i] - f[at]) / span
                 y = math.expm1(-t * u - log_mean)
-                excess += w[i] * surprise(y)
+                excess += w[i] * _surprise(y)
                 mean += w[i] * (1.0 + y) * u
         for i in range(count):
             if w[i] > 0.0:

@@ -1,11 +1,11 @@
-"""Products of factors under Kullback–Leibler, whose bounds have no formula.
+"""Products of factors under Kullback–Leibler, compared by a kernel: several rows side by side.
 
-With δ = s² the logarithms of all bounds are nearly straight in s, and so is the lead at which the
-prior's ball just ends. The derivatives are known, so a few of Newton's steps will do, and the
-bounds of one step are close to those of the step before.
+See `_tilt_kernels` for H, whose root in s = √δ is searched for. When a lane is done, it takes the
+next rival of its row, or the next row; no lane minds what the others do.
 """
 
 import math
+from typing import Any
 
 import numpy as np
 from numba import types
@@ -13,6 +13,7 @@ from numba import types
 from robustq.kernels import (
     code_matrix,
     float_matrix,
+    float_matrix_out,
     float_vector,
     float_vector_out,
     inner,
@@ -21,231 +22,269 @@ from robustq.kernels import (
     kernel,
 )
 
-from ._ball_kernels import move_kl, surprise
+from ._tilt_kernels import (
+    AT,
+    BEND,
+    END,
+    FIRST,
+    GAIN,
+    GAP,
+    KINDS,
+    LANES,
+    LAST,
+    LEAD,
+    LEAD_AT,
+    LEAD_FIRST,
+    LEAD_SECOND,
+    LOSES,
+    LOST,
+    MOVED,
+    PER_REST,
+    PER_UP,
+    PRIOR_A,
+    PRIOR_B,
+    REST,
+    SECOND,
+    SLOPE,
+    UP,
+    WIDTH,
+    H,
+    S,
+    continue_factors,
+    continue_prior,
+)
 
-__all__ = ["search"]
+__all__ = ["make_room", "search"]
 
-# What is known of a factor: its probability, its gain, how far it has moved, at which size, how
-# steeply the divergence grows there, and how that bends.
-P, GAIN, MOVED, SIZE, SLOPE, BEND = range(6)
-MAX_STEPS = 60
-ENOUGH = 5e-7  # a step that is smaller, relative, is the last
-TINY = 1e-9  # factors below this are for the recursion
-NEAR = 2e-6  # leads that are smaller, for each factor, are for exact arithmetic
-INNER = 6
-LARGE = 1e100  # products beyond are taken the logarithm of in time
+# The columns of a table; see `products.TILTS`.
+P, PER_P, PER_Q, ROOT, SPREAD, FALL_END, RISE_END = range(7)
+MAX_STEPS = 40
+RAREST = 1e4  # one over the smallest probability that a first guess sees
+ENOUGH = 5e-11  # what may be left out of H, relative to what it changes by from 0
+CLOSE = 2e10 * 2.0**-53  # leads of this size, for each factor, are for exact arithmetic
+RARE, ALL_BUT_ONE = 1e-9, 1.0 - 1e-6  # a prior beyond these leaves too few digits
+# Where lanes keep their row, their rival, how many others were looked at, and their steps.
+ITEM, RIVAL, TURN, STEPS = range(0, 4 * LANES, LANES)
+
+
+def make_room(features: int) -> tuple[Any, ...]:
+    """Return arrays to work in: what lanes know, their factors, and what rows they have."""
+    return (
+        np.zeros(KINDS * LANES),
+        np.zeros((2 * features, WIDTH)),
+        np.full(4 * LANES, -1, dtype=np.int64),
+    )
 
 
 @inner
-def _guess(factor, k, size, up, rest):
-    """Return about how far a factor moves, from how far it has moved, or from nothing."""
-    if factor[MOVED, k] > 0.0:
-        more = (size - factor[SIZE, k]) / factor[SLOPE, k]
-        return factor[MOVED, k] + more * (1.0 - 0.5 * more * factor[BEND, k] / factor[SLOPE, k])
-    # Nearly normal, and a little skewed.
-    moved = math.sqrt(2.0 * size * up * rest)
-    return moved + moved * moved * (rest - up) / (6.0 * up * rest)
+def _load(cells, i, c, falls, table, factors, lane):
+    """Write the factors of a class, before they have moved.
 
-
-@inner
-def _move(rising, factor, k, delta):
-    """Move a factor up or down to the edge of its ball; return it, and the slope of its logarithm.
-
-    The divergence of the size moved is searched for by Halley's steps, of third order.
+    Return the first two derivatives of their logarithms' sum at 0, whichever way they go, but
+    for the sign, and where one of them can go no further.
     """
-    p, size = factor[P, k], delta * factor[GAIN, k]
-    up, rest = (p, 1.0 - p) if rising else (1.0 - p, p)
-    if size <= 0.0 or rest <= 0.0 or up <= 0.0:
-        return p, 0.0
-    moved, slope, bend, found = _guess(factor, k, size, up, rest), 0.0, 0.0, False
-    for _ in range(INNER):
-        if not 0.0 < moved < 0.9 * rest:
-            break
-        y, z = moved / up, -moved / rest
-        log_y, log_z = math.log1p(y), math.log1p(z)
-        slope, bend = log_y - log_z, 1.0 / (up + moved) + 1.0 / (rest - moved)
-        if y < 0.02 and z > -0.02:
-            step = (up * surprise(y) + rest * surprise(z) - size) / slope
-        else:
-            step = (up * ((1.0 + y) * log_y - y) + rest * ((1.0 + z) * log_z - z) - size) / slope
-        moved -= step / (1.0 - 0.5 * step * bend / slope)
-        slope -= step * bend
-        if abs(step) <= 1e-5 * moved:
-            found = 0.0 < moved < 0.9 * rest
-            break
-    left = rest - moved
-    if not found:
-        limit = -math.log(p) if rising else -math.log1p(-p)
-        moved, left = move_kl(up, rest, limit, size)
-        slope = math.log1p(moved / up) - math.log(max(left, 1e-300) / rest)
-        bend = 1.0 / (up + moved) + 1.0 / max(left, 1e-300)
-    if left <= 0.0 and not rising:
-        return 0.0, 0.0
-    factor[MOVED, k], factor[SIZE, k] = moved, size
-    factor[SLOPE, k], factor[BEND, k] = slope, bend
-    value = p + moved if rising else left
-    speed = factor[GAIN, k] / (slope * value)
-    return value, speed if rising else -speed
+    slope, bend, last, width = 0.0, 0.0, math.inf, cells.shape[1]
+    for k in range(width):
+        cell, line = cells[i, k], factors[k if falls else width + k]
+        entry = table[np.uint64(cell + c if cell >= 0 else len(table) - 1)]
+        p, gain, per_p, per_q = entry[P], entry[ROOT], entry[PER_P], entry[PER_Q]
+        up, rest = (1.0 - p, p) if falls else (p, 1.0 - p)
+        end = entry[FALL_END] if falls else entry[RISE_END]
+        line[UP + lane], line[REST + lane], line[GAIN + lane] = up, rest, gain
+        line[PER_UP + lane] = per_q if falls else per_p
+        line[PER_REST + lane] = per_p if falls else per_q
+        line[MOVED + lane], line[AT + lane], line[END + lane] = 0.0, 0.0, end
+        # At 0 the mass moves by √(2 up rest), and a little more if there is less here than there.
+        line[FIRST + lane], line[SECOND + lane] = entry[SPREAD], (rest - up) * (2.0 / 3.0)
+        # A rare value's logarithm rises steeply, but not for long.
+        per_p = min(per_p, RAREST)
+        slope += gain * math.sqrt(2.0 * (1.0 - p) * per_p)
+        bend += gain * gain * (2.0 / 3.0) * (2.0 - p) * per_p
+        last = min(last, end / gain)
+    return slope, bend, last
 
 
 @inner
-def _find_lead(root, prior_a, prior_b):
-    """Return how far log p(ĉ, f) must be ahead for the prior's ball to end there, and the slope.
+def _load_prior(prior, best, rival, lanes, lane):
+    """Write what is known of the prior before the first step."""
+    a, b = prior[best], prior[rival]
+    if min(a, b) < RARE or max(a, b) > ALL_BUT_ONE:
+        a = math.nan
+    lanes[PRIOR_A + lane], lanes[PRIOR_B + lane] = a, b
+    lanes[LEAD + lane], lanes[LEAD_AT + lane] = 0.0, 0.0
+    mean = a * b / (a + b)
+    lanes[LEAD_FIRST + lane] = math.sqrt(2.0 / mean)
+    lanes[LEAD_SECOND + lane] = -(4.0 / 3.0) * (a - b) / (a * b)
 
-    `root` is √δ. With L the lead, and α′ and β′ the shares of α and β, the nearest prior that lets
-    the rival catch up has the divergence K = −log Z, Z = p(ĉ) e^(−Lα′) + p(c) e^(Lβ′) + the rest.
-    √K is nearly straight in L.
+
+@inner
+def _grow(t):
+    """Return (e^t − 1)/t."""
+    return math.expm1(t) / t if abs(t) > 1e-9 else 1.0 + 0.5 * t
+
+
+@inner
+def _aim(lanes, lane):
+    """Return where the root seems to be, by a step of third order.
+
+    The step of Newton for e^(pH), with p such that it has no bend here: nearly straight where a
+    factor is about to vanish.
     """
-    odds = math.log(prior_a / prior_b)
-    if root * root >= -math.log1p(-prior_a):
-        # Even all features together cannot make up for a prior that gives ĉ nothing.
-        return math.inf, 0.0
-    low, high = 0.0, math.inf
-    lead = root * math.sqrt(2.0 * (prior_a + prior_b) / (prior_a * prior_b))
-    slope = math.nan
-    for _ in range(MAX_STEPS):
-        share, other = 1.0 / (1.0 + math.exp(odds - lead)), 1.0 / (1.0 + math.exp(lead - odds))
-        left = math.exp(-lead * share)
-        gone = -prior_a * math.expm1(-lead * share) - prior_b * math.expm1(lead * other)
-        distance = math.sqrt(-math.log1p(-gone)) if gone > 0.0 else 0.0
-        if distance < root:
-            low = lead
-        else:
-            high = lead
-        slope = 0.5 * lead * prior_a * share * left / ((1.0 - gone) * max(distance, 1e-300))
-        step = (distance - root) / slope
-        there = lead - step
-        if abs(step) <= 1e-9 * lead:
-            return there, 1.0 / slope
-        if not low < there < high:
-            there = 0.5 * (low + high) if high < math.inf else 2.0 * lead
-        lead = there
-    return math.nan, math.nan
+    slope = lanes[SLOPE + lane]
+    step = -lanes[H + lane] / slope
+    turn = -step * lanes[BEND + lane] / slope
+    return lanes[S + lane] + step * _grow(min(max(turn, -16.0), 16.0))
 
 
 @inner
-def _look(s, a, b, count, prior_a, prior_b, gain):
-    """Return by how much ĉ is ahead of where the rival catches up, and the slope in s."""
-    delta = s * s
-    height, slope, ratio = 0.0, 0.0, prior_a / prior_b
-    for k in range(count):
-        low, falls = _move(False, a, k, delta)
-        high, rises = _move(True, b, k, delta)
-        if low <= 0.0:
-            return -math.inf, 0.0
-        ratio *= low / high
-        if not 1.0 / LARGE < ratio < LARGE:
-            height, ratio = height + math.log(ratio), 1.0
-        slope += falls - rises
-    height += math.log(ratio)
-    slope *= 2.0 * s
-    if gain == 0.0 or s == 0.0:
-        return height, slope
-    lead, steep = _find_lead(s * math.sqrt(gain), prior_a, prior_b)
-    return height - lead, slope - steep * math.sqrt(gain)
+def _take(i, cells, joint, prior, table, prior_gain, prediction, runner_up, lanes, factors, lane):
+    """Load a row and its runner-up; tell whether there is something to search for."""
+    best, rival = prediction[i], runner_up[i]
+    score = joint[i, best]
+    gap = score - joint[i, rival]
+    if not CLOSE * (cells.shape[1] + 1 + abs(score)) <= gap < math.inf:
+        return False
+    fall, down, last = _load(cells, i, best, True, table, factors, lane)
+    rise, up, _ = _load(cells, i, rival, False, table, factors, lane)
+    _load_prior(prior, best, rival, lanes, lane)
+    slope, bend = -fall - rise, up - down
+    if prior_gain > 0.0:
+        slope -= prior_gain * lanes[LEAD_FIRST + lane]
+        bend -= prior_gain * prior_gain * lanes[LEAD_SECOND + lane]
+        last = min(last, math.sqrt(-math.log1p(-prior[best])) / prior_gain)
+    lanes[S + lane], lanes[LAST + lane], lanes[GAP + lane] = 0.0, last, gap
+    lanes[H + lane], lanes[SLOPE + lane], lanes[BEND + lane] = gap, slope, bend
+    lanes[S + lane] = min(_aim(lanes, lane), 0.9 * last)
+    return 0.0 < lanes[S + lane] < math.inf
 
 
 @inner
-def _find_root(a, b, count, prior_a, prior_b, gain, gap, below):
-    """Return δ where the rival catches up; infinite if beyond a limit, NaN if hard to tell.
+def _other(index, best, second):
+    """Return the class at a position among those that are neither best nor second."""
+    first, last = min(best, second), max(best, second)
+    if index >= first:
+        index += 1
+    if index >= last:
+        index += 1
+    return index
 
-    The gap is log p(ĉ, f) − log p(c, f).
+
+@inner
+def _step(lanes, lane, most):
+    """Take a step; return the root if this was the last one, infinity if it is beyond the most.
+
+    NaN as long as it is neither; s is, too, where there is no way to tell.
     """
-    low, high = 0.0, math.sqrt(below)
-    if high < math.inf:
-        height, _ = _look(high, a, b, count, prior_a, prior_b, gain)
-        if height > 0.0:
-            return math.inf
-        if math.isnan(height):
-            return math.nan
-    # At 0 bounds move by √(2 δ p (1 − p)).
-    slope = 0.0
-    for k in range(count):
-        slope += math.sqrt(2.0 * a[GAIN, k] * (1.0 - a[P, k]) / a[P, k])
-        slope += math.sqrt(2.0 * b[GAIN, k] * (1.0 - b[P, k]) / b[P, k])
-        a[MOVED, k], b[MOVED, k] = 0.0, 0.0
-    if slope == 0.0 and gain == 0.0:
+    s, last = lanes[S + lane], lanes[LAST + lane]
+    if not abs(lanes[H + lane]) < math.inf:
+        lanes[S + lane] = math.nan
         return math.nan
-    if gain > 0.0:
-        slope += math.sqrt(2.0 * gain * (prior_a + prior_b) / (prior_a * prior_b))
-    s = min(gap / slope, 0.5 * high)
-    for _ in range(MAX_STEPS):
-        height, slope = _look(s, a, b, count, prior_a, prior_b, gain)
-        if math.isnan(height):
-            return math.nan
-        if height > 0.0:
-            low = s
-        else:
-            high = s
-        there = s - height / slope
-        small = abs(there - s) <= ENOUGH * s
-        # Where a factor is nearly exhausted the slope is steep, and a small step says nothing.
-        flat = abs(height) <= 1e-5
-        if small and flat and low <= there <= high:
-            return there * there
-        if small or not low < there < high:
-            there = 0.5 * (low + high) if high < math.inf else 2.0 * s
-        s = there
-        if high < math.inf and high - low <= 1e-13 * high:
-            return s * s
+    if s >= most and lanes[H + lane] > 10.0 * lanes[LOST + lane]:
+        return math.inf
+    gap = lanes[GAP + lane]
+    if lanes[LOST + lane] > min(abs(lanes[H + lane]), gap) + 0.01 * gap:
+        # H is not known well enough to go on: its factors have to come along first.
+        return math.nan
+    there = _aim(lanes, lane)
+    size = abs(there - s)
+    lost = lanes[LOST + lane] + lanes[LOSES + lane] * size * size * size
+    if lost <= ENOUGH * min(-lanes[SLOPE + lane] * s, gap) and 0.0 < there < last:
+        return there
+    lanes[S + lane] = min(max(there, 0.1 * s), s + 0.9 * (last - s))
     return math.nan
+
+
+@inner
+def _next_rival(cells, joint, prior, table, prediction, runner_up, lanes, factors, whole, lane):
+    """Load the next rival of a row, to be looked at where the last one left; −1 if none is left.
+
+    The factors of the best class stay where they are.
+    """
+    i = whole[ITEM + lane]
+    best, rival, gap = prediction[i], -1, math.inf
+    # What has no probability gets none before ĉ has lost its own.
+    while gap == math.inf:
+        if whole[TURN + lane] >= len(prior) - 2:
+            return -1
+        rival = _other(whole[TURN + lane], best, runner_up[i])
+        gap = joint[i, best] - joint[i, rival]
+        whole[TURN + lane] += 1
+    lanes[GAP + lane] = gap
+    _load(cells, i, rival, False, table, factors, lane)
+    _load_prior(prior, best, rival, lanes, lane)
+    return rival
 
 
 @kernel(
     types.void(
-        *(code_matrix, float_matrix, float_vector, float_vector, float_vector, types.float64),
-        *(int_vector, int_vector, float_vector_out, int_vector_out),
-    ),
-    allocates=True,
+        *(code_matrix, float_matrix, float_vector, float_matrix, types.float64),
+        *(int_vector, int_vector, float_vector_out, float_matrix_out, int_vector_out),
+        *(float_vector_out, int_vector_out),
+    )
 )
 def search(
     cells,
     joint,
     prior,
-    features,
-    gains,
+    table,
     prior_gain,
     prediction,
     runner_up,
+    lanes,
+    factors,
+    whole,
     found,
     tipping,
 ):
-    """Write for each row the smallest size at which some rival catches up, and which one.
+    """Write for each row the smallest √δ at which some rival catches up, and which one.
 
     Parameters
     ----------
-    cells, joint, prior, features : as `products.Products` has them
-    gains : like `features`; 0 where a factor is not perturbed
-    prior_gain : 0 where the prior is not perturbed
+    cells, joint, prior : as `products.Products` has them
+    table : (probabilities, `products.TILTS`); the last line never moves
+    prior_gain : the root of what the prior's size is multiplied by; 0 where it is not perturbed
     prediction, runner_up : (rows,)
+    lanes, factors, whole : to work in, see `make_room`
     found, tipping : (rows,), written; NaN where it is hard to tell
     """
-    classes, width = len(prior), cells.shape[1]
-    a, b = np.zeros((6, width)), np.zeros((6, width))
-    for row in range(len(cells)):
-        best = prediction[row]
-        found[row], tipping[row] = math.inf, -1
-        for turn in range(classes + 1):
-            rival = runner_up[row] if turn == 0 else np.int64(turn - 1)
-            if rival < 0 or rival == best or (turn > 0 and rival == runner_up[row]):
+    fresh, busy = 0, 0
+    while True:
+        for lane in range(LANES):
+            while whole[ITEM + lane] < 0 and fresh < len(cells):
+                found[fresh], tipping[fresh] = math.nan, runner_up[fresh]
+                if _take(
+                    *(fresh, cells, joint, prior, table, prior_gain, prediction, runner_up),
+                    *(lanes, factors, lane),
+                ):
+                    whole[ITEM + lane], whole[RIVAL + lane] = fresh, runner_up[fresh]
+                    whole[TURN + lane], whole[STEPS + lane] = 0, 0
+                    found[fresh] = math.inf
+                    busy += 1
+                fresh += 1
+        if busy == 0:
+            break
+        continue_factors(factors, lanes)
+        for lane in range(LANES):
+            i = whole[ITEM + lane]
+            if i < 0:
                 continue
-            count, smallest = 0, min(prior[best], prior[rival])
-            for feature in range(width):
-                cell = cells[row, feature]
-                if cell >= 0:
-                    a[P, count], a[GAIN, count] = features[cell + best], gains[cell + best]
-                    b[P, count], b[GAIN, count] = features[cell + rival], gains[cell + rival]
-                    a[MOVED, count], b[MOVED, count] = 0.0, 0.0
-                    for q in (a[P, count], b[P, count]):
-                        smallest = min(smallest, q, 1.0 - q if q < 1.0 else 1.0)
-                    count += 1
-            gap = joint[row, best] - joint[row, rival]
-            near = gap < NEAR * (count + 1.0)
-            if near or smallest < TINY or prior[best] > 1.0 - 1e-6 or prior[rival] > 1.0 - 1e-6:
-                found[row], tipping[row] = math.nan, rival
-                break
-            delta = _find_root(a, b, count, prior[best], prior[rival], prior_gain, gap, found[row])
-            if delta < found[row] or math.isnan(delta):
-                found[row], tipping[row] = delta, rival
-            if math.isnan(delta):
-                break
+            if prior_gain > 0.0:
+                continue_prior(prior_gain, lanes, lane)
+            root = _step(lanes, lane, found[i])
+            whole[STEPS + lane] += 1
+            if math.isnan(root) and whole[STEPS + lane] < MAX_STEPS and lanes[S + lane] < math.inf:
+                continue
+            if not root >= found[i]:
+                found[i], tipping[i] = root, whole[RIVAL + lane]
+            rival = -1
+            if not math.isnan(root):
+                rival = _next_rival(
+                    *(cells, joint, prior, table, prediction, runner_up),
+                    *(lanes, factors, whole, lane),
+                )
+            whole[RIVAL + lane], whole[STEPS + lane] = rival, 0
+            if rival < 0:
+                whole[ITEM + lane] = -1
+                busy -= 1
+            else:
+                lanes[S + lane] = found[i]

@@ -7,9 +7,8 @@ Where a split's value is missing a row goes both ways, and the split is a sum of
     join     the higher child times its lower bound, and the lower one times its upper bound
 
 and R_c(x) = Σ V(tree) = P(x) − N(x), trees of one sign on either side. The root of log P − log N is
-kept between two of several x that are looked at together (`_lane_kernels`); the next ones stand
-around where x, as a cubic function of this height h, says that it is. What a row reaches is copied
-to one place first, children before parents: it is read again every time.
+kept between two of several x that are looked at together (`_lane_kernels`, `_bracket_kernels`).
+Many rows go on together, through one tree after the other: its edges are then at hand.
 """
 
 import math
@@ -18,6 +17,7 @@ import numpy as np
 from numba import types
 
 from robustq.kernels import (
+    bool_vector,
     code_vector,
     float_matrix,
     float_matrix_out,
@@ -30,380 +30,313 @@ from robustq.kernels import (
     kernel,
 )
 
-from ._lane_kernels import (
-    COLUMNS,
-    FALL,
-    LANES,
-    RISE,
-    SIZE,
-    SUMS,
-    N,
-    P,
-    W,
-    add_up,
-    climb,
-    join,
-    start,
-)
-from ._mixture_kernels import FALL as FALLS
-from ._mixture_kernels import NOTHING
-from ._mixture_kernels import RISE as RISES
-from ._mixture_kernels import W as WEIGHT
-from ._scale_kernels import shrink
+from ._bracket_kernels import FACTS, FARTHEST, KNOTS, TINY, UNDECIDED, advance, look_first
+from ._lane_kernels import FALL, LANES, SIZE, SUMS, N, P, W, add_up, climb, join, start
 
-__all__ = ["ABOUT", "COLUMNS", "KNOTS", "LANES", "SUMS", "search"]
+__all__ = ["ABOUT", "FACTS", "FIRST", "KNOTS", "LANES", "SUMS", "TOGETHER", "WORK", "search"]
 
-LEAF, UP = range(2)  # the columns of entries
-# What is known next to the root: two points below and two above; of each x, h, and R.
-KNOTS = BELOW, LOW, HIGH, ABOVE = (0, 1, 2, 3)
-X, HEIGHT, LEAD = range(3)
 # What is known of leaves: the product of the weights on the path, and how fast its bounds change,
 # relative to it.
 ABOUT = REACH, FALLS_BY, RISES_BY = (0, 1, 2)
-TINY = 1e-250  # sums below this are left to the recursion, which has more range
-SMALL = 1e-100  # and leaves that have so much less mass than others
-ENOUGH = 1e-10  # how near, relative, is near enough
-LOCAL = 1e-7  # slopes are taken from points that are farther from each other
+# As if each leaf were a tree: P and N at x = 0, what they lose and gain there, and more than 0 if
+# leaves are positive, and negative.
+FIRST = POSITIVE, FALLS, NEGATIVE, RISES, FOR, AGAINST = (0, 1, 2, 3, 4, 5)
+# Of rows that go together: their rivals, who is still searching, and room for a path.
+WORK = RIVAL, ACTIVE, WAITING = (0, 1, 2)
 MAX_STEPS = 60
-FARTHEST = 1e12  # roots beyond are left to the recursion
-# Where to look first, relative to where the root would be if logarithms were straight.
-FIRST = np.array([0.7, 1.05, 1.2, 1.32, 1.45, 1.6, 1.9, 3.0])
-# And then: how far from where the root seems to be, relative to how wrong that might be, but never
-# farther than these shares of the way to the ends.
-ERRORS = np.array([0.0, 0.02, 0.25, 2.0])
-WAYS = np.array([0.2, 0.4, 0.6, 0.8])
+TOGETHER = 256  # rows
+
+cube_out = types.Array(types.float64, 3, "C")
 
 
 @inner
-def _find_largest(starts, mass, scale, row, rows):
-    """Return the largest scale of what a row reaches."""
-    largest = NOTHING
-    for at in range(row, len(starts) - 1, rows):
-        for entry in range(starts[at], starts[at + 1]):
-            if mass[entry] != 0.0:
-                largest = max(largest, np.int64(scale[entry]))
-    return largest
+def _survey(forest, reached, begin, rows, best, work, count, first):
+    """Write for active rows what all leaves together are at x = 0; see `FIRST`."""
+    class_probs, about = forest[0], forest[1]
+    starts, leaves, mass = reached[0], reached[1], reached[3]
+    for k in range(count):
+        for column in range(len(FIRST)):
+            first[work[ACTIVE, k], column] = 0.0
+    for tree in range(begin, len(starts) - 1, rows):
+        for k in range(count):
+            slot = work[ACTIVE, k]
+            ahead, behind = np.uint64(best[begin + slot]), np.uint64(work[RIVAL, slot])
+            positive, fall, negative, rise = 0.0, 0.0, 0.0, 0.0
+            above, below = 0.0, 0.0
+            for entry in range(starts[tree + slot], starts[tree + slot + 1]):
+                leaf = np.uint64(leaves[entry])
+                term = (class_probs[leaf, ahead] - class_probs[leaf, behind]) * mass[entry]
+                above, below = max(above, term), min(below, term)
+                share = term * about[leaf, REACH]
+                gain, loss = max(share, 0.0), min(share, 0.0)
+                positive += gain
+                fall += gain * about[leaf, FALLS_BY]
+                negative -= loss
+                rise -= loss * about[leaf, RISES_BY]
+            first[slot, POSITIVE] += positive
+            first[slot, FALLS] += fall
+            first[slot, NEGATIVE] += negative
+            first[slot, RISES] += rise
+            first[slot, FOR] += above
+            first[slot, AGAINST] -= below
 
 
 @inner
-def _copy_edge(edges, node, copied, used):
-    """Copy the edge above a node."""
-    copied[used, W] = edges[node, WEIGHT]
-    copied[used, FALL], copied[used, RISE] = -edges[node, FALLS], edges[node, RISES]
+def _put_apart(class_probs, leaf, mass, best, rivals, stack, height):
+    """Put the values of a leaf onto the stack that it has for the rival of each lane."""
+    for lane in range(LANES):
+        value = (class_probs[leaf, best] - class_probs[leaf, rivals[lane]]) * mass
+        stack[2 * height, lane], stack[2 * height + 1, lane] = value, abs(value)
 
 
 @inner
-def _copy_row(reached, ends, edges, row, rows, entries, masses, copied, waiting):
-    """Bring what a row reaches in all trees to one place; return how many entries there are.
+def _evaluate_tree(forest, reached, tree, begin, best, work, count, rivals, xs, stack, sums):
+    """Add the value of a tree for each x to the sums of active rows.
 
-    −1 if their masses are of too different size.
-
-    An entry is the number of a leaf, or −1 for a join, and how many edges lead up from there to a
-    child of a join; or ~length, to a root. Masses are divided by one power of two for all.
+    Without a rival a row has one for each lane.
     """
-    starts, leaves, meets, mass, scale = reached
-    path_starts, paths = ends
-    count, used, largest = np.int64(0), np.uint64(0), _find_largest(starts, mass, scale, row, rows)
-    most, least = 0.0, math.inf
-    for tree in range(row, len(starts) - 1, rows):
+    class_probs, _, edges, path_starts, paths = forest
+    starts, leaves, meets, mass = reached
+    waiting = work[WAITING]
+    for k in range(count):
+        slot = work[ACTIVE, k]
+        ahead, rival = np.uint64(best[begin + slot]), work[RIVAL, slot]
         # Who waits for a sibling: at which depth they meet.
         height = np.int64(0)
         waiting[0] = -1
-        for entry in range(starts[tree], starts[tree + 1]):
-            leaf, after = np.int64(leaves[entry]), np.int64(meets[entry])
-            at = np.uint64(path_starts[leaf])
-            depth = path_starts[leaf + 1] - path_starts[leaf]
-            masses[count] = mass[entry] * shrink(largest - np.int64(scale[entry]))
-            most = max(most, masses[count])
-            if mass[entry] != 0.0:
-                least = min(least, masses[count])
-            what = leaf
-            while True:
-                before = waiting[height]
-                up = max(before, after) + 1
-                length = depth - up
-                for k in range(np.uint64(length)):
-                    _copy_edge(edges, np.uint64(paths[at + k]), copied, used + k)
-                at, used = at + np.uint64(length), used + np.uint64(length)
-                entries[count, LEAF], entries[count, UP] = what, length if up > 0 else ~length
-                count += 1
-                if before <= after:
-                    break
+        for entry in range(starts[tree + slot], starts[tree + slot + 1]):
+            leaf, after, before = np.uint64(leaves[entry]), np.int64(meets[entry]), waiting[height]
+            at, end = path_starts[leaf], path_starts[leaf + np.uint64(1)]
+            up = end - max(before, after) - 1
+            if rival >= 0:
+                gap = class_probs[leaf, ahead] - class_probs[leaf, np.uint64(rival)]
+                start(stack, height, gap * mass[entry], xs, slot, edges, paths, at, up)
+            else:
+                _put_apart(class_probs, leaf, mass[entry], ahead, rivals[slot], stack, height)
+                climb(stack, height, xs, slot, edges, paths, at, up)
+            while before > after:
                 # The right one of two has come: they go on together.
-                node = np.uint64(paths[at])
-                _copy_edge(edges, node - np.uint64(1), copied, used)
-                _copy_edge(edges, node, copied, used + np.uint64(1))
-                at, used = at + np.uint64(1), used + np.uint64(2)
-                what, depth = np.int64(-1), before
                 height -= 1
+                at, end, before = up + 1, up + 1 + before, waiting[height]
+                up = end - max(before, after) - 1
+                join(stack, height, xs, slot, edges, paths, at, up)
             if after >= 0:
                 height += 1
                 waiting[height] = after
-    # What is so small might vanish on its way up, and yet decide after the others are gone.
-    return count if least > SMALL * most else np.int64(-1)
+        add_up(stack, sums, slot)
 
 
 @inner
-def _set_terms(entries, count, class_probs, masses, best, rival, about, terms, first):
-    """Write V of each leaf; return 2 if some are negative, 1 if some are not 0, and else 0.
-
-    Also, as if each leaf were a tree: P and N at x = 0, and what they lose and gain there.
-    """
-    signs = 0
-    positive, fall, negative, rise = 0.0, 0.0, 0.0, 0.0
-    for entry in range(count):
-        leaf = entries[entry, LEAF]
-        terms[entry] = 0.0
-        if leaf >= 0:
-            term = (class_probs[leaf, best] - class_probs[leaf, rival]) * masses[entry]
-            terms[entry] = term
-            if term != 0.0:
-                signs = max(signs, 2 if term < 0.0 else 1)
-            share = term * about[leaf, REACH]
-            positive += max(share, 0.0)
-            fall += max(share, 0.0) * about[leaf, FALLS_BY]
-            negative -= min(share, 0.0)
-            rise -= min(share, 0.0) * about[leaf, RISES_BY]
-    first[0], first[1], first[2], first[3] = positive, fall, negative, rise
-    return signs
-
-
-@inner
-def _evaluate(xs, entries, count, edges, terms, stack, sums):
-    """Write P, N, and what all leaves have, whatever their sign, for each x.
+def _evaluate(forest, reached, begin, rows, best, work, count, room):
+    """Write P, N, and what all leaves have, whatever their sign, for each x of active rows.
 
     Rounding is of the size of the last.
     """
-    for lane in range(LANES):
-        sums[P, lane], sums[N, lane], sums[SIZE, lane] = 0.0, 0.0, 0.0
-    height, at = np.int64(0), np.int64(0)
-    for entry in range(count):
-        length = entries[entry, UP]
-        ways = length if length >= 0 else ~length
-        if entries[entry, LEAF] >= 0:
-            start(stack, height, terms[entry], xs, edges, at, at + ways)
-        else:
-            height -= 2
-            join(stack, height, xs, edges, at)
-            at += 2
-            climb(stack, height, xs, edges, at, at + ways)
-        at += ways
-        if length >= 0:
-            height += 1
-        else:
-            add_up(stack, sums)
+    xs, sums, stack, rivals = room[0], room[1], room[5], room[7]
+    for k in range(count):
+        for row in range(len(SUMS)):
+            for lane in range(LANES):
+                sums[work[ACTIVE, k], row, lane] = 0.0
+    for tree in range(begin, len(reached[0]) - 1, rows):
+        _evaluate_tree(forest, reached, tree, begin, best, work, count, rivals, xs, stack, sums)
 
 
 @inner
-def _find_end(entries, count, edges, terms, stack):
-    """Return where P vanishes, no leaf being negative.
+def _vanishing(edges, node):
+    """Return where the lower bound of an edge's weight becomes 0."""
+    if edges[node, W] == 0.0:
+        return 0.0
+    return edges[node, W] / -edges[node, FALL] if edges[node, FALL] < 0.0 else math.inf
+
+
+@inner
+def _find_end(forest, reached, first, last, best, rival, stack, waiting):
+    """Return where the value of a tree vanishes, no leaf being negative.
 
     Of a join whose children vanish at a ≤ b there is something left up to a, and beyond, as long as
     the other child has something and a weight.
     """
-    latest = 0.0
-    height, at = np.int64(0), np.int64(0)
-    for entry in range(count):
-        vanishes = math.inf if terms[entry] > 0.0 else 0.0
-        if entries[entry, LEAF] < 0:
-            height -= 2
-            one, two, edge = stack[height, 0], stack[height + 1, 0], at + 1
-            if one > two:
-                one, two, edge = two, one, at
-            vanishes = max(one, min(two, _vanishing(edges, edge)))
-            at += 2
-        length = entries[entry, UP]
-        end = at + (length if length >= 0 else ~length)
-        for k in range(at, end):
-            vanishes = min(vanishes, _vanishing(edges, k))
-        at = end
-        if length >= 0:
-            stack[height, 0] = vanishes
+    class_probs, _, edges, path_starts, paths = forest
+    leaves, meets, mass = reached[1], reached[2], reached[3]
+    height = np.int64(0)
+    waiting[0] = -1
+    for entry in range(first, last):
+        leaf, after = np.int64(leaves[entry]), np.int64(meets[entry])
+        at, depth = path_starts[leaf], path_starts[leaf + 1] - path_starts[leaf]
+        value = (class_probs[leaf, best] - class_probs[leaf, rival]) * mass[entry]
+        vanishes = math.inf if value > 0.0 else 0.0
+        while True:
+            before = waiting[height]
+            length = depth - max(before, after) - 1
+            for step in range(at, at + length):
+                vanishes = min(vanishes, _vanishing(edges, np.int64(paths[step])))
+            at += length
+            if before <= after:
+                break
+            height -= 1
+            node, one = np.int64(paths[at]), stack[height, 0]
+            if one <= vanishes:
+                vanishes = max(one, min(vanishes, _vanishing(edges, node)))
+            else:
+                vanishes = max(vanishes, min(one, _vanishing(edges, node - 1)))
+            at, depth = at + 1, before
+        stack[height, 0] = vanishes
+        if after >= 0:
             height += 1
-        else:
-            latest = max(latest, vanishes)
-    return latest
+            waiting[height] = after
+    return stack[0, 0]
 
 
 @inner
-def _vanishing(edges, at):
-    """Return where the lower bound of an edge's weight becomes 0."""
-    if edges[at, W] == 0.0:
-        return 0.0
-    return edges[at, W] / -edges[at, FALL] if edges[at, FALL] < 0.0 else math.inf
+def _settle(x, row, rival, found, tipping):
+    """Keep what was found for a rival; NaN is for all of them."""
+    if math.isnan(x) or x < found[row]:
+        found[row], tipping[row] = x, rival
 
 
 @inner
-def _set_knot(knots, knot, xs, sums, lane):
-    positive, negative = sums[P, lane], sums[N, lane]
-    knots[knot, X], knots[knot, LEAD] = xs[lane], positive - negative
-    height = math.inf if positive > 0.0 else -math.inf
-    if positive > 0.0 and negative > 0.0:
-        height = math.log(positive / negative)
-    knots[knot, HEIGHT] = height
+def _take_up(forest, reached, begin, rows, best, limit, near, work, count, room, found, tipping):
+    """Begin the search for active rows, or end it where leaves agree; return how many are left."""
+    xs, first, knots, facts, stack = room[0], room[2], room[3], room[4], room[5]
+    left = 0
+    for k in range(count):
+        slot = work[ACTIVE, k]
+        row, rival = begin + slot, work[RIVAL, slot]
+        positive, negative = first[slot, POSITIVE], first[slot, NEGATIVE]
+        x = math.nan
+        if first[slot, AGAINST] > 0.0:
+            if positive - negative > near * (positive + negative) and negative > TINY:
+                x = UNDECIDED
+                below = min(limit, found[row])
+                look_first(below, first[slot], slot, xs, knots, facts)
+                work[ACTIVE, left] = slot
+                left += 1
+        elif first[slot, FOR] > 0.0:
+            x = 0.0
+            for tree in range(row, len(reached[0]) - 1, rows):
+                ends = reached[0][tree], reached[0][tree + 1]
+                end = _find_end(
+                    *(forest, reached, ends[0], ends[1], best[row], rival, stack, work[WAITING])
+                )
+                x = max(x, end)
+            x = x if x <= limit else math.inf
+        if x != UNDECIDED:
+            _settle(x, row, rival, found, tipping)
+    return left
 
 
 @inner
-def _move_knot(knots, knot, to):
-    for column in range(3):
-        knots[to, column] = knots[knot, column]
-
-
-@inner
-def _narrow(xs, sums, knots):
-    """Keep the points next to the root; return the first lane that has flipped, or how many."""
-    flipped = 0
-    while flipped < LANES and sums[P, flipped] > sums[N, flipped]:
-        flipped += 1
-    if flipped > 0:
-        if flipped > 1:
-            _set_knot(knots, BELOW, xs, sums, flipped - 2)
-        else:
-            _move_knot(knots, LOW, BELOW)
-        _set_knot(knots, LOW, xs, sums, flipped - 1)
-    if flipped < LANES:
-        if flipped < LANES - 1:
-            _set_knot(knots, ABOVE, xs, sums, flipped + 1)
-        else:
-            _move_knot(knots, HIGH, ABOVE)
-        _set_knot(knots, HIGH, xs, sums, flipped)
-    return flipped
-
-
-@inner
-def _between(knots, first, last, left, right):
-    """Return the next guess of Neville's scheme for x at h = 0."""
-    one, two = knots[first, HEIGHT], knots[last, HEIGHT]
-    return (one * right - two * left) / (one - two)
-
-
-@inner
-def _guess(knots):
-    """Return where the root seems to be, and how wrong that might be."""
-    low, high = knots[LOW, X], knots[HIGH, X]
-    line = _between(knots, LOW, HIGH, low, high)
-    before = _between(knots, BELOW, LOW, knots[BELOW, X], low)
-    after = _between(knots, HIGH, ABOVE, high, knots[ABOVE, X])
-    left = _between(knots, BELOW, HIGH, before, line)
-    right = _between(knots, LOW, ABOVE, line, after)
-    guess, other = _between(knots, BELOW, ABOVE, left, right), left
-    if not low < guess < high:
-        # What is infinite, or not there, is left out.
-        guess, other = left, line
-        if not low < guess < high:
-            guess = right
-    if low < guess < high and low < other < high:
-        return guess, abs(guess - other)
-    if low < line < high:
-        return line, 0.25 * (high - low)
-    middle = math.sqrt(low) * math.sqrt(high) if 0.0 < 4.0 * low < high else 0.5 * (low + high)
-    return middle, high - low
-
-
-@inner
-def _surround(guess, error, low, high, xs):
-    """Set points around a guess, on both sides, ever farther away."""
-    for k in range(LANES // 2):
-        far = max(ERRORS[k] * error, (1 << k) * ENOUGH * guess)
-        xs[LANES // 2 - 1 - k] = guess - min(far, WAYS[k] * (guess - low))
-        xs[LANES // 2 + k] = guess + min(far, WAYS[k] * (high - guess))
-
-
-@inner
-def _divide(low, high, xs):
-    """Set points that divide what lies between two ends."""
-    ratio = high / low if 0.0 < 4.0 * low < high else 1.0
-    for k in range(LANES):
-        share = (k + 1.0) / (LANES + 1.0)
-        xs[k] = low * ratio**share if ratio > 1.0 else low + share * (high - low)
-
-
-@inner
-def _look_first(limit, first, xs, knots):
-    """Set the first points; what is known at 0 stands below them."""
-    for knot in range(len(KNOTS)):
-        knots[knot, HEIGHT] = math.nan
-    positive, fall, negative, rise = first[0], first[1], first[2], first[3]
-    height = math.log(positive / negative)
-    knots[LOW, X], knots[LOW, HEIGHT], knots[LOW, LEAD] = 0.0, height, positive - negative
-    guess = height / (fall / positive + rise / negative)
-    if not guess < FARTHEST:
-        guess = 1.0
-    for lane in range(LANES):
-        xs[lane] = min(FIRST[lane] * guess, limit)
-
-
-@inner
-def _compare(limit, near, first, entries, count, edges, terms, stack, xs, sums, knots):
-    """Return the root of h = log P − log N below a limit, infinity if it lies beyond.
-
-    NaN where rounding would show, or numbers leave their range.
-    """
-    positive, negative = first[0], first[2]
-    if not (positive - negative > near * (positive + negative) and negative > TINY):
-        return math.nan
-    top, steep, width, bounded = min(limit, FARTHEST), 0.0, math.inf, False
-    _look_first(top, first, xs, knots)
+def _search_together(forest, reached, begin, rows, best, limit, near, work, count, room, out):
+    """Find where active rows flip to their rivals."""
+    xs, sums, first, knots, facts, scratch = room[0], room[1], room[2], room[3], room[4], room[6]
+    found, tipping = out
+    _survey(forest, reached, begin, rows, best, work, count, first)
+    count = _take_up(
+        *(forest, reached, begin, rows, best, limit, near, work, count, room, found, tipping)
+    )
     for _ in range(MAX_STEPS):
-        _evaluate(xs, entries, count, edges, terms, stack, sums)
-        for lane in range(LANES):
-            if max(sums[P, lane], sums[N, lane]) < TINY:
-                return math.nan
-        flipped = _narrow(xs, sums, knots)
-        low, high = knots[LOW, X], knots[HIGH, X]
-        bounded |= flipped < LANES
-        if not bounded:
-            if low >= top:
-                clear = knots[LOW, LEAD] > near * sums[SIZE, LANES - 1] and limit < FARTHEST
-                return math.inf if clear else math.nan
+        if count == 0:
+            return
+        _evaluate(forest, reached, begin, rows, best, work, count, room)
+        left = 0
+        for k in range(count):
+            slot = work[ACTIVE, k]
+            row = begin + slot
+            beyond = min(limit, found[row]) >= FARTHEST
+            x = advance(near, beyond, facts[slot], xs[slot], sums[slot], knots[slot], scratch)
+            if x == UNDECIDED:
+                work[ACTIVE, left] = slot
+                left += 1
+            else:
+                _settle(x, row, work[RIVAL, slot], found, tipping)
+        count = left
+    for k in range(count):
+        slot = work[ACTIVE, k]
+        _settle(math.nan, begin + slot, work[RIVAL, slot], found, tipping)
+
+
+@inner
+def _clear_rivals(forest, reached, begin, rows, best, limit, near, work, count, room, found):
+    """Find out which classes rows still beat at the flip that was found: theirs comes later.
+
+    Each lane has a class of its own.
+    """
+    xs, sums, rivals, cleared = room[0], room[1], room[7], room[8]
+    active, classes = 0, cleared.shape[1]
+    for slot in range(count):
+        top = min(limit, found[begin + slot])
+        for c in range(classes):
+            cleared[slot, c] = 0
+        if top < FARTHEST:
+            work[RIVAL, slot], work[ACTIVE, active] = -1, slot
+            active += 1
             for lane in range(LANES):
-                xs[lane] = min(low * 2.0 ** (lane + 1), top)
+                xs[slot, lane] = top
+    for group in range(0, classes, LANES):
+        some = min(LANES, classes - group)
+        for k in range(active):
+            slot = work[ACTIVE, k]
+            for lane in range(LANES):
+                rivals[slot, lane] = group + lane if lane < some else best[begin + slot]
+        _evaluate(forest, reached, begin, rows, best, work, active, room)
+        for k in range(active):
+            slot = work[ACTIVE, k]
+            for lane in range(some):
+                positive, negative = sums[slot, P, lane], sums[slot, N, lane]
+                if positive - negative > max(near * sums[slot, SIZE, lane], TINY):
+                    cleared[slot, group + lane] = 1
+
+
+@inner
+def _choose(turn, begin, count, best, runner_up, found, cleared, work):
+    """Let those rows be active that have a rival in some turn; return how many they are."""
+    active = 0
+    for slot in range(count):
+        row = begin + slot
+        # The runner-up is the first: who comes after is mostly cleared.
+        rival = runner_up[row] if turn == 0 else np.int64(turn - 1)
+        if rival == best[row] or rival < 0:
             continue
-        if high - low > LOCAL * high:
-            steep = (knots[LOW, LEAD] - knots[HIGH, LEAD]) / (high - low)
-        if high - low <= 3.0 * ENOUGH * high:
-            clear = steep * high > near * sums[SIZE, min(flipped, LANES - 1)]
-            return 0.5 * (low + high) if clear else math.nan
-        if high - low > 0.125 * width:
-            _divide(low, high, xs)
-        else:
-            guess, error = _guess(knots)
-            _surround(guess, error, low, high, xs)
-        width = high - low
-    return math.nan
+        if turn > 0 and (rival == runner_up[row] or cleared[slot, rival]):
+            continue
+        if not math.isnan(found[row]):
+            work[RIVAL, slot], work[ACTIVE, active] = rival, slot
+            active += 1
+    return active
 
 
 @kernel(
     types.void(
         *(float_matrix, float_matrix, float_matrix, int_vector, code_vector),
-        *(int_vector, code_vector, code_vector, float_vector, code_vector),
-        *(int_vector, int_vector, types.float64, types.float64),
-        *(int_matrix_out, float_vector_out, float_vector_out, float_matrix_out, int_vector_out),
-        *(float_matrix_out, float_matrix_out, float_vector_out, int_vector_out),
+        *(int_vector, code_vector, code_vector, float_vector, bool_vector),
+        *(int_vector, int_vector, types.float64, types.float64, int_matrix_out),
+        types.Tuple(
+            (
+                *(float_matrix_out, cube_out, float_matrix_out, cube_out),
+                *(float_matrix_out, float_matrix_out, float_matrix_out, int_matrix_out),
+                int_matrix_out,
+            )
+        ),
+        *(float_vector_out, int_vector_out),
     )
 )
 def search(
     class_probs,
-    edges,
     about,
+    edges,
     path_starts,
     paths,
     starts,
     leaves,
     meets,
     mass,
-    scale,
+    uneven,
     prediction,
     runner_up,
     limit,
     near,
-    entries,
-    masses,
-    terms,
-    copied,
-    waiting,
-    stack,
-    points,
+    work,
+    room,
     found,
     tipping,
 ):
@@ -414,42 +347,31 @@ def search(
     Parameters
     ----------
     class_probs, path_starts, paths : of the leaves
-    edges : (nodes, 4), the weight of the edge to each node, its slopes, and the parent
     about : (leaves, 3), where paths begin, and how fast they change
-    starts … scale : what rows reach, see `gaps.Reached`
+    edges : (nodes, 4), the weight of the edge to each node, and its slopes
+    starts … uneven : what rows reach, see `gaps.Reached`
     prediction, runner_up : (rows,)
     limit : where x ends
     near : how near, relative, is too near
-    entries, masses, terms, copied, waiting, stack, points : to work in
+    work, room : to work in, see `gaps`
     found, tipping : (rows,), written
     """
-    reached, ends = (starts, leaves, meets, mass, scale), (path_starts, paths)
-    xs, first, sums, knots = points[0], points[1], points[2 : 2 + len(SUMS)], points[5:]
-    for row in range(len(found)):
-        best = prediction[row]
-        found[row], tipping[row] = math.inf, -1
-        count = _copy_row(reached, ends, edges, row, len(found), entries, masses, copied, waiting)
-        for turn in range(class_probs.shape[1] + 1):
-            # The runner-up is the first: who comes after mostly needs one look.
-            rival = runner_up[row] if turn == 0 else np.int64(turn - 1)
-            if rival == best or rival < 0 or (turn > 0 and rival == runner_up[row]):
-                continue
-            signs = _set_terms(
-                *(entries, count, class_probs, masses, best, rival, about, terms, first)
-            )
-            x = math.nan
-            if count < 0:
-                signs = 0
-            if signs == 1:
-                x = _find_end(entries, count, copied, terms, stack)
-                x = x if x <= limit else math.inf
-            elif signs == 2:
-                below = min(limit, found[row])
-                x = _compare(
-                    *(below, near, first, entries, count, copied, terms, stack, xs, sums, knots)
+    forest = class_probs, about, edges, path_starts, paths
+    reached, rows = (starts, leaves, meets, mass), len(found)
+    classes = class_probs.shape[1]
+    for row in range(rows):
+        found[row], tipping[row] = math.nan if uneven[row] else math.inf, -1
+    for begin in range(0, rows, TOGETHER):
+        count = min(TOGETHER, rows - begin)
+        for turn in range(classes + 1):
+            if turn == 1 and classes > 2:
+                _clear_rivals(
+                    *(forest, reached, begin, rows, prediction, limit, near, work, count),
+                    *(room, found),
                 )
-            if math.isnan(x):
-                found[row], tipping[row] = x, rival
-                break
-            if x < found[row]:
-                found[row], tipping[row] = x, rival
+            active = _choose(turn, begin, count, prediction, runner_up, found, room[8], work)
+            if active > 0:
+                _search_together(
+                    *(forest, reached, begin, rows, prediction, limit, near, work, active),
+                    *(room, (found, tipping)),
+                )

@@ -1,42 +1,64 @@
 """Rows as products of probabilities, one for each class: their logarithms, and who leads."""
 
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numba import types
 
 from robustq.kernels import (
-    bool_vector,
     code_matrix,
     code_matrix_out,
+    code_vector,
     float_matrix,
     float_matrix_out,
     float_vector,
     float_vector_out,
     inlined,
     inner,
-    int_vector,
     int_vector_out,
     kernel,
 )
+from robustq.vectors import LANES, load, store
 
 from ._log_kernels import log_of
 
-__all__ = ["log_joint", "rank", "read"]
+__all__ = ["extend", "log_joint", "make_room", "rank", "read"]
 
-LANES = 32  # rows read at a time: their products do not wait for each other
+if TYPE_CHECKING:
+    from robustq.arrays import Codes, Floats
+
+ROWS = 32  # whose products are kept until their logarithms are taken
 SMALL = 1e-150  # products are kept above this by taking their logarithm in time
 SAFE = 1e-250  # a product above this has not underflowed on the way
 
 
+def extend(class_probs: "Floats", feature_probs: "Floats") -> "tuple[Floats, Floats]":
+    """Return tables that can be read beyond their last class; then come factors of 1."""
+    one = np.ones(len(class_probs) + LANES)
+    return np.concatenate([class_probs, one]), np.concatenate([feature_probs, one])
+
+
+def make_room(classes: int, features: int) -> "tuple[Floats, Codes]":
+    """Return arrays to work in: products and their logarithms, and where factors stand."""
+    return np.ones(2 * (ROWS * classes + LANES)), np.zeros((2, features), dtype=np.int32)
+
+
 @inlined
 def _best_two(joint):
+    """Return the best class and the second, −1 if there is none; the first ones of equals."""
     best, second = 0, -1
-    for c in range(1, len(joint)):
-        if joint[c] > joint[best]:
-            best, second = c, best
-        elif second < 0 or joint[c] > joint[second]:
-            second = c
+    if len(joint) > 1:
+        best = 1 if joint[1] > joint[0] else 0
+        second = 1 - best
+    top, next_to = joint[best], joint[second]
+    for c in range(2, len(joint)):
+        value = joint[c]
+        if value > next_to:
+            second, next_to = c, value
+            if value > top:
+                second, next_to = best, top
+                best, top = c, value
     return best, second
 
 
@@ -87,41 +109,39 @@ def _log_product(codes, row, c, classes, class_probs, feature_probs, offsets):
 
 
 @inner
-def _multiply(codes, start, some, class_probs, feature_probs, offsets, at, product):
-    """Write the products of some rows, classes by lanes; `at` is room for a number each."""
-    classes = len(class_probs)
-    for c in range(classes):
-        for lane in range(LANES):
-            product[c, lane] = class_probs[c]
-    if len(feature_probs) == 0:
-        return
-    for feature in range(codes.shape[1]):
-        first = offsets[feature]
-        for lane in range(some):
-            code = codes[start + lane, feature]
-            at[lane] = first + code * classes if code >= 0 else -1
-        for c in range(classes):
-            for lane in range(some):
-                # No branch: what is missing reads anything, and multiplies by 1.
-                factor = feature_probs[np.uint64(max(at[lane], 0) + c)]
-                product[c, lane] *= factor if at[lane] >= 0 else 1.0
+def _locate(codes, row, offsets, classes, nothing, at, cells):
+    """Write where the factors of the first class stand; cells are −1 where they are missing."""
+    for feature in range(len(at)):
+        code = codes[row, feature]
+        place = np.int32(offsets[feature] + code * classes)
+        at[feature] = place if code >= 0 else nothing
+        cells[feature] = place if code >= 0 else -1
 
 
 @inner
-def _take_logs(codes, start, some, class_probs, feature_probs, offsets, product, logs, joint):
+def _multiply(at, classes, class_probs, feature_probs, place, product):
+    """Write the products of all classes from a place on; what comes after them is overwritten."""
+    for first in range(0, classes, LANES):
+        whole = load(class_probs, first)
+        for feature in range(len(at)):
+            whole *= load(feature_probs, at[feature] + first)
+        store(product, place + first, whole)
+
+
+@inner
+def _take_logs(codes, start, some, classes, class_probs, feature_probs, offsets, product, joint):
     """Write the logarithms of products.
 
     The logarithm of a product, not a sum of logarithms: faster, and closer.
     """
-    classes = len(class_probs)
-    for c in range(classes):
-        for lane in range(LANES):
-            logs[c, lane] = log_of(max(product[c, lane], SAFE))
+    logs = len(product) // 2
+    for place in range(0, some * classes, LANES):
+        store(product, logs + place, log_of(max(load(product, place), SAFE)))
     for lane in range(some):
         for c in range(classes):
             # Products of probabilities only fall: one that is not tiny has never been.
-            if product[c, lane] > SAFE:
-                joint[start + lane, c] = logs[c, lane]
+            if product[lane * classes + c] > SAFE:
+                joint[start + lane, c] = product[logs + lane * classes + c]
             else:
                 joint[start + lane, c] = _log_product(
                     codes, start + lane, c, classes, class_probs, feature_probs, offsets
@@ -129,36 +149,41 @@ def _take_logs(codes, start, some, class_probs, feature_probs, offsets, product,
 
 
 @kernel(
-    types.void(code_matrix, float_vector, float_vector, int_vector, float_matrix_out),
-    allocates=True,
+    types.void(
+        *(code_matrix, float_vector, float_vector, code_vector, float_vector_out),
+        *(code_matrix_out, float_matrix_out),
+    )
 )
-def log_joint(codes, class_probs, feature_probs, offsets, joint):
-    """Write log p(c, f) for each row and class."""
-    product, logs = np.zeros((len(class_probs), LANES)), np.zeros((len(class_probs), LANES))
-    at = np.zeros(LANES, np.int64)
-    for start in range(0, codes.shape[0], LANES):
-        some = min(LANES, codes.shape[0] - start)
-        _multiply(codes, start, some, class_probs, feature_probs, offsets, at, product)
+def log_joint(codes, class_probs, feature_probs, offsets, product, places, joint):
+    """Write log p(c, f) for each row and class, given tables from `extend` and room to work in."""
+    classes = joint.shape[1]
+    at, unused = places[0], places[1]
+    nothing = np.int32(len(feature_probs) - classes - LANES)
+    for start in range(0, codes.shape[0], ROWS):
+        some = min(ROWS, codes.shape[0] - start)
+        for lane in range(some):
+            _locate(codes, start + lane, offsets, classes, nothing, at, unused)
+            _multiply(at, classes, class_probs, feature_probs, lane * classes, product)
         _take_logs(
-            *(codes, start, some, class_probs, feature_probs, offsets),
-            *(product, logs, joint),
+            *(codes, start, some, classes, class_probs, feature_probs, offsets),
+            *(product, joint),
         )
 
 
 @kernel(
     types.void(
-        *(code_matrix, float_vector, float_vector, int_vector, bool_vector, code_matrix_out),
-        *(float_matrix_out, int_vector_out, int_vector_out, float_vector_out),
-        *(float_vector_out, float_vector_out),
-    ),
-    allocates=True,
+        *(code_matrix, float_vector, float_vector, code_vector, float_vector_out),
+        *(code_matrix_out, code_matrix_out, float_matrix_out, int_vector_out, int_vector_out),
+        *(float_vector_out, float_vector_out, float_vector_out),
+    )
 )
 def read(
     codes,
     class_probs,
     feature_probs,
     offsets,
-    alone,
+    product,
+    places,
     cells,
     joint,
     prediction,
@@ -172,37 +197,35 @@ def read(
     Parameters
     ----------
     codes : (rows, features); negative where missing
-    class_probs, feature_probs : of a naive Bayes model
+    class_probs, feature_probs : of a naive Bayes model, from `extend`
     offsets : where each feature begins in the table, see `learning.counts.Layout`
-    alone : which features have a single category; no ball moves it
-    cells : (rows, features), written; −1 where the factor is constant
+    product, places : to work in, see `make_room`
+    cells : (rows, features), written; −1 where there is no value
     joint : (rows, classes), written
     prediction, runner_up, probability, top, lead : (rows,), written; see `rank`
     """
-    classes = len(class_probs)
-    product, logs = np.zeros((classes, LANES)), np.zeros((classes, LANES))
-    at = np.zeros(LANES, np.int64)
-    for start in range(0, codes.shape[0], LANES):
-        some = min(LANES, codes.shape[0] - start)
-        _multiply(codes, start, some, class_probs, feature_probs, offsets, at, product)
+    classes = joint.shape[1]
+    at = places[0]
+    nothing = np.int32(len(feature_probs) - classes - LANES)
+    for start in range(0, codes.shape[0], ROWS):
+        some = min(ROWS, codes.shape[0] - start)
+        for lane in range(some):
+            _locate(codes, start + lane, offsets, classes, nothing, at, cells[start + lane])
+            _multiply(at, classes, class_probs, feature_probs, lane * classes, product)
         _take_logs(
-            *(codes, start, some, class_probs, feature_probs, offsets),
-            *(product, logs, joint),
+            *(codes, start, some, classes, class_probs, feature_probs, offsets),
+            *(product, joint),
         )
         for lane in range(some):
-            row = start + lane
-            for feature in range(codes.shape[1]):
-                code = codes[row, feature]
-                free = code >= 0 and not alone[feature]
-                cells[row, feature] = offsets[feature] + code * classes if free else -1
+            row, first = start + lane, lane * classes
             best, second = _best_two(joint[row])
             prediction[row], runner_up[row] = best, second
             top[row] = joint[row, best]
             lead[row] = joint[row, best] - joint[row, second] if second >= 0 else math.inf
-            if product[best, lane] > SAFE:
+            if product[first + best] > SAFE:
                 total = 0.0
                 for c in range(classes):
-                    total += product[c, lane]
-                probability[row] = product[best, lane] / total
+                    total += product[first + c]
+                probability[row] = product[first + best] / total
             else:
                 probability[row] = _share(joint[row], best)

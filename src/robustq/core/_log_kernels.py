@@ -5,9 +5,10 @@ with x = 2^k (1 + f) and s = f / (2 + f), log(1 + f) = 2 artanh(s) = f − s (f 
 R a polynomial. Off by less than a unit in the last place.
 """
 
-from robustq.kernels import bits_of, from_bits, inlined
+from robustq.kernels import fused, inlined
+from robustq.vectors import bits_of, from_bits
 
-__all__ = ["log_of"]
+__all__ = ["log1p_of", "log_of"]
 
 LN2_HIGH, LN2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10
 C1, C2, C3 = 6.666666666666735130e-01, 3.999999999940941908e-01, 2.857142874366239149e-01
@@ -22,7 +23,7 @@ WHOLE = 0x4330000000000000  # the bits of 2^52, the first float whose last bit i
 
 @inlined
 def log_of(x):
-    """Return log x; x is positive, finite and not subnormal."""
+    """Return log x, of a float or of floats; x is positive, finite and not subnormal."""
     bits = bits_of(x) - ROOT_HALF
     # Whole numbers become floats by their bits: there is no instruction for it everywhere.
     k = from_bits(((bits + BIAS) >> 52) + WHOLE) - (FLOAT + 1024.0)
@@ -34,3 +35,12 @@ def log_of(x):
     odd = z * (C1 + w * (C3 + w * (C5 + w * C7)))
     half = 0.5 * f * f
     return k * LN2_HIGH - ((half - (s * (half + even + odd) + k * LN2_LOW)) - f)
+
+
+@fused
+def log1p_of(x):
+    """Return log(1 + x), with all digits also where x is small; 1 + x is as for `log_of`."""
+    y = 1.0 + x
+    lost = x - (y - 1.0)
+    # It matters where y is close to 1, and may be large where it does not.
+    return log_of(y) + (lost if abs(x) < 0.5 else 0.0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from .scale import STEP
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from robustq.arrays import Codes, Floats, Indices
+    from robustq.arrays import Bools, Codes, Floats, Indices
 
     from .mixtures import MixtureTables
     from .neighbourhoods import Perturbed
@@ -36,30 +36,32 @@ class Reached(NamedTuple):
     meets : ndarray of shape (entries,)
         The depth of the node where the path to each leaf meets that to the next one; −1 for the
         last of a tree.
-    mass, scale : ndarray of shape (entries,)
-        Π p(f_i), as mantissa and scale.
+    mass : ndarray of shape (entries,)
+        Π p(f_i), divided by some power of two that all leaves of a row share.
+    uneven : ndarray of bool, of shape (rows,)
+        Of which rows some leaves have so much less mass than others that it may underflow.
     """
 
     starts: Indices
     leaves: Codes
     meets: Codes
     mass: Floats
-    scale: Codes
+    uneven: Bools
 
     @classmethod
     def empty(cls, trees: int, rows: int, room: int) -> Reached:
         """Return arrays to be filled, with room for so many leaves."""
         starts = np.empty(trees * rows + 1, dtype=np.int64)
-        leaves, meets, scale = np.empty((3, room), dtype=np.int32)
-        return cls(starts, leaves, meets, np.empty(room), scale)
+        leaves, meets = np.empty((2, room), dtype=np.int32)
+        return cls(starts, leaves, meets, np.empty(room), np.zeros(rows, dtype=np.bool_))
 
     def trim(self) -> Reached:
         """Return what was filled; a copy if most of the room was not needed."""
         entries = self.starts[-1]
-        used = [array[:entries] for array in self[1:]]
+        used = [array[:entries] for array in self[1:4]]
         if 2 * entries < len(self.leaves):
             used = [array.copy() for array in used]
-        return Reached._make([self.starts, *used])
+        return Reached._make([self.starts, *used, self.uneven])
 
 
 class Ends(NamedTuple):
@@ -112,28 +114,52 @@ class Gaps(Straight):
         made, tables, reached = self.made(perturbed), self.tables, self.reached
         rows = len(found.prediction)
         y, tipping = np.empty(rows), np.empty(rows, dtype=np.int64)
-        # As many joins as leaves, but for one; and as many edges as paths have, and two for a join.
-        leaves = int(np.diff(reached.starts).reshape(-1, rows).sum(axis=0).max(initial=0))
-        height = 2 * (tables.depth + 2)
+        edges, about = self._measured(perturbed)
         kernels.search(
-            *(tables.class_probs, made.edges, self._about(perturbed), *self.ends, *reached),
+            *(tables.class_probs, about, edges, *self.ends, *reached),
             *(found.prediction, found.runner_up, made.limit),
             NEAR * (self.factors + tables.depth),
-            np.empty((2 * leaves, 2), dtype=np.int64),
-            *(np.empty(2 * leaves), np.empty(2 * leaves)),
-            np.empty(((tables.depth + 2) * leaves, len(kernels.COLUMNS))),
-            np.empty(height, dtype=np.int64),
-            make_lanes(height, kernels.LANES),
-            make_lanes(2 + len(kernels.SUMS) + len(kernels.KNOTS), kernels.LANES),
+            *_make_room(min(rows, kernels.TOGETHER), tables.class_probs.shape[1], tables.depth),
             *(y, tipping),
         )
         return self.forget_unclear(perturbed, y), tipping
 
-    def _about(self, perturbed: Perturbed) -> Floats:
+    def _measured(self, perturbed: Perturbed) -> tuple[Floats, Floats]:
+        """Return the edges as kernels read them, and what is known of the paths to leaves."""
+        edges = self.made(perturbed).edges
         return self.kept.find(
-            (perturbed.key, "leaves"),
-            lambda: _measure_paths(self.made(perturbed).edges, self.tables, self.ends),
+            (perturbed.key, "gaps"),
+            lambda: (_turn_edges(edges), _measure_paths(edges, self.tables, self.ends)),
         )
+
+
+def _make_room(rows: int, classes: int, depth: int) -> tuple[Indices, tuple[NDArray[Any], ...]]:
+    """Return what kernels work in for rows that go together."""
+    from . import _gap_kernels as kernels  # noqa: PLC0415 (numba is imported when needed)
+
+    lanes = kernels.LANES
+    room = (
+        make_lanes(rows, lanes),
+        make_lanes(rows * len(kernels.SUMS), lanes).reshape(rows, -1, lanes),
+        np.empty((rows, len(kernels.FIRST))),
+        np.empty((rows, len(kernels.KNOTS), 3)),
+        np.empty((rows, len(kernels.FACTS))),
+        make_lanes(2 * (depth + 2), lanes),
+        np.empty((2, lanes)),
+        np.empty((rows, lanes), dtype=np.int64),
+        np.zeros((rows, classes), dtype=np.int64),
+    )
+    return np.empty((len(kernels.WORK), max(rows, depth + 2)), dtype=np.int64), room
+
+
+def _turn_edges(edges: Floats) -> Floats:
+    """Return weights, minus what they fall by, and what they rise by; see `_lane_kernels`."""
+    from . import _lane_kernels as kernels  # noqa: PLC0415 (numba is imported when needed)
+
+    turned = make_lanes(len(edges), kernels.WIDTH)
+    turned[:, kernels.W], turned[:, kernels.FALL] = edges[:, 0], -edges[:, 1]
+    turned[:, kernels.RISE] = edges[:, 2]
+    return turned
 
 
 def _measure_paths(edges: Floats, tables: MixtureTables, ends: Ends) -> Floats:

@@ -13,8 +13,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from robustq.tables import find_distinct
-
 from .circuits import find_gain, find_limit, size_of
 
 if TYPE_CHECKING:
@@ -28,20 +26,33 @@ if TYPE_CHECKING:
 __all__ = ["FARTHEST", "BallTables", "ProductTables", "Products", "make_tables"]
 
 FARTHEST = 1e15  # roots beyond are looked for again
+BEYOND = 8  # what may be read beyond the last class
 # What the tables of a ball hold for each probability p: as much as a line of the cache.
-COLUMNS = ("p", "l", "l / p", "u", "u / p", "s", "t", "nothing")
+COLUMNS = ("l", "l / p", "p", "u", "u / p", "s", "t", "nothing")
+# And under Kullback–Leibler; what is multiplied by √δ, and √δ itself where the outcome vanishes
+# or is all that is left.
+TILTS = ("p", "1 / p", "1 / q", "root of the gain", "√(2pq)", "fall's end", "rise's end", "nothing")
+# Probabilities below the first, or as close to 1 as the second, are for the recursion; and so are
+# those of a prediction below the third: others hardly move before they vanish.
+RARE, ALL_BUT, FRAIL = 1e-60, 1e-12, 1e-9
 
 
 class BallTables(NamedTuple):
-    """What a ball makes of the tables, as `COLUMNS`; the last line of features never moves."""
+    """What a ball makes of the tables, as `COLUMNS`; the last lines of features never move.
+
+    Sides are p, u and t for kernels that look at several classes at once, with room beyond the
+    last; what never moves comes after the features.
+    """
 
     prior: Floats
     features: Floats
+    prior_sides: Floats
+    feature_sides: Floats
     cut: float
     limit: float
     chi2: float
     fractional: bool
-    one_sided: bool
+    falls: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,19 +97,22 @@ class Products:
     joint : ndarray of shape (rows, classes)
     kept : Keeper
         Keeps what balls make of the tables.
+    whole : bool
+        Whether the joint is that of these factors alone, to the last digit.
     """
 
     tables: ProductTables
     cells: Codes
     joint: Floats
     kept: Keeper
+    whole: bool = True
 
     def fits(self, perturbed: Perturbed) -> bool:
         """Tell whether the kernel knows a neighbourhood."""
         ball, tables = perturbed.ball, self.tables
         moves_prior = tables.parts[0] in perturbed.parts
         if ball.expectation == "kl":
-            return self._gains(perturbed) is not None
+            return self._tilts(perturbed) is not None
         known = ball.together or ball.expectation in ("chi2", "odds_ratio")
         if not perturbed.has_form or (moves_prior and not known and len(tables.prior) > 2):
             return False
@@ -115,9 +129,10 @@ class Products:
         x, tipping = np.empty(len(self.cells)), np.empty(len(self.cells), dtype=np.int64)
         _product_kernels.search(
             *(self.cells, self.joint, found.prediction, found.runner_up),
-            *(made.prior, made.features, made.cut, made.limit),
-            *(perturbed.ball.keeps_zero, made.chi2, made.fractional, made.one_sided),
-            *(*_product_kernels.make_room(self.cells.shape[1], made.fractional), x, tipping),
+            *(made.prior, made.features, made.prior_sides, made.feature_sides),
+            *(made.cut, made.limit, float(perturbed.ball.keeps_zero), made.chi2),
+            *(made.fractional, made.falls or not self.whole),
+            *(*_product_kernels.make_room(len(made.prior), self.cells.shape[1]), x, tipping),
         )
         # At the end of its range, and where nothing flips, the kernel may be misled.
         with np.errstate(invalid="ignore"):
@@ -127,22 +142,18 @@ class Products:
     def _solve_divergence(self, perturbed: Perturbed, found: Quantified) -> tuple[Floats, Indices]:
         from . import _divergence_kernels  # noqa: PLC0415 (numba is imported when it is needed)
 
-        gains, tables = self._gains(perturbed), self.tables
-        assert gains is not None  # noqa: S101 (`fits` was asked)
-        # The search takes so long that looking for equal rows pays.
-        keys = np.column_stack([self.cells, np.ascontiguousarray(self.joint).view(np.int32)])
-        firsts, twins = find_distinct(keys)
-        size, tipping = np.empty(len(firsts)), np.empty(len(firsts), dtype=np.int64)
+        made = self._tilts(perturbed)
+        assert made is not None  # noqa: S101 (`fits` was asked)
+        root, tipping = np.empty(len(self.cells)), np.empty(len(self.cells), dtype=np.int64)
         _divergence_kernels.search(
-            *(self.cells[firsts], self.joint[firsts], tables.prior, tables.features, *gains),
-            *(found.prediction[firsts], found.runner_up[firsts], size, tipping),
+            *(self.cells, self.joint, self.tables.prior, *made),
+            *(found.prediction, found.runner_up),
+            *(*_divergence_kernels.make_room(self.cells.shape[1]), root, tipping),
         )
-        # Nothing below the domain's end flips: the recursion makes sure.
-        size[np.isinf(size)] = np.nan
-        return size[twins], tipping[twins]
+        return root * root, tipping
 
-    def _gains(self, perturbed: Perturbed) -> tuple[Floats, float] | None:
-        return self.kept.find(("gains", perturbed.key), lambda: _find_gains(perturbed, self.tables))
+    def _tilts(self, perturbed: Perturbed) -> tuple[Floats, float] | None:
+        return self.kept.find(("tilts", perturbed.key), lambda: _make_tilts(perturbed, self.tables))
 
     def size_of(self, perturbed: Perturbed, x: Floats) -> Floats:
         """Return the sizes that belong to x."""
@@ -166,16 +177,24 @@ def _find_free(perturbed: Perturbed, tables: ProductTables) -> tuple[Bools, bool
     return free, moves_prior
 
 
-def _find_gains(perturbed: Perturbed, tables: ProductTables) -> tuple[Floats, float] | None:
-    """Return what sizes are multiplied by, for features and for the prior."""
+def _make_tilts(perturbed: Perturbed, tables: ProductTables) -> tuple[Floats, float] | None:
+    """Return `TILTS` of the features, and the root of what the prior's size is multiplied by."""
     found = _find_free(perturbed, tables)
     if found is None:
         return None
     free, moves_prior = found
-    if perturbed.sizes == "equal":
-        return free.astype(np.float64), float(moves_prior)
-    gains = np.where(free, 1.0 / np.where(free, tables.feature_rows, 1.0), 0.0)
-    return gains, 1.0 / tables.prior_rows if moves_prior else 0.0
+    gains, prior_gain = free.astype(np.float64), float(moves_prior)
+    if perturbed.sizes == "rows":
+        gains = np.where(free, 1.0 / np.where(free, tables.feature_rows, 1.0), 0.0)
+        prior_gain = 1.0 / tables.prior_rows if moves_prior else 0.0
+    p = tables.features
+    gains[p == 1.0] = 0.0
+    vague = (gains > 0.0) & ((p < RARE) | (1.0 - p < ALL_BUT))
+    p = np.append(np.where(vague, np.nan, np.where(gains > 0.0, p, 0.5)), 0.5)
+    q, root = 1.0 - p, np.sqrt(np.append(gains, 0.0))
+    ends = [np.where(p < FRAIL, 0.0, np.sqrt(-np.log1p(-p))), np.sqrt(-np.log(p))]
+    table = np.stack([p, 1.0 / p, 1.0 / q, root, np.sqrt(2.0 * p * q), *ends, 0.0 * p], axis=1)
+    return table, float(np.sqrt(prior_gain))
 
 
 def make_tables(perturbed: Perturbed, tables: ProductTables) -> BallTables | None:
@@ -230,18 +249,16 @@ def _lay_out(
                 form._replace(fall_scale=form.fall_scale * 0.0, rise_scale=form.rise_scale * 0.0)
                 for form in (prior, features)
             )
-    falls = bool(np.any(prior.fall)) or bool(np.any(features.fall))
-    one_sided = not (falls or fractional or chi2 or cut < np.inf)
+    falls = bool(np.any(prior.fall)) or bool(np.any(features.fall)) or chi2 > 0.0
     still = np.zeros((1, len(COLUMNS)))
-    still[0, 0] = 1.0
+    still[0, COLUMNS.index("p")] = 1.0
+    classes = len(tables.prior)
     return BallTables(
         _columns(tables.prior, prior),
-        np.vstack([_columns(tables.features, features), still]),
-        cut,
-        limit,
-        chi2,
-        fractional,
-        one_sided,
+        np.vstack([_columns(tables.features, features), *[still] * classes]),
+        _sides(tables.prior, prior, BEYOND),
+        _sides(tables.features, features, classes + BEYOND),
+        *(cut, limit, chi2, fractional, falls),
     )
 
 
@@ -258,5 +275,12 @@ def _columns(probs: Floats, form: Form) -> Floats:
     """Return `COLUMNS` for each probability."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         rates = [np.where(slope > 0.0, slope / probs, 0.0) for slope in (form.fall, form.rise)]
-    columns = [probs, form.fall, rates[0], form.rise, rates[1], form.fall_scale, form.rise_scale]
+    columns = [form.fall, rates[0], probs, form.rise, rates[1], form.fall_scale, form.rise_scale]
     return np.stack([*columns, np.zeros_like(probs)], axis=1)
+
+
+def _sides(probs: Floats, form: Form, more: int) -> Floats:
+    """Return p, u and t, and more that never move."""
+    still = np.zeros((3, more))
+    still[0] = 1.0
+    return np.hstack([np.stack([probs, form.rise, form.rise_scale]), still])

@@ -25,11 +25,9 @@ if TYPE_CHECKING:
 __all__ = ["MixtureParts", "WholeMixtures"]
 
 BALLS = ("epsilon", "tv", "chi2")
-BLOCK = 256  # rows whose factors fit into a fast cache
+BLOCK = 1000  # rows that find the leaves of a tree in the cache
 FARTHEST = 1e3  # y that are looked at
 FAR = 0.9  # of a domain that ends: beyond, what is left loses digits
-# What a root is roughly, as a share of how far the prediction is ahead.
-STARTS = {"epsilon": 0.1, "tv": 0.1, "chi2": 0.1}
 ROUNDING = 2.0**-52  # of each factor
 
 
@@ -116,22 +114,22 @@ class WholeMixtures:
         several = len(self.leaves) > 1
         kernels.solve(
             (MODES[ball], parts.classes in moved, parts.root in moved and several),
-            (_find_limit(perturbed), STARTS[ball], NEAR * self.factors, ROUNDING * self.factors),
-            *(self.class_probs, np.ascontiguousarray(self.leaves[:, block])),
+            (_find_limit(perturbed), NEAR * self.factors, ROUNDING * self.factors),
+            *(self.class_probs, np.ascontiguousarray(self.leaves[:, block].T)),
             *(found.prediction[block], found.runner_up[block], *factors, *room[1], y, tipping),
         )
 
     def _make_room(self) -> tuple[tuple[Floats, Indices, Floats], tuple[Floats | Indices, ...]]:
         from . import _whole_kernels as kernels  # noqa: PLC0415 (numba is imported when needed)
 
-        trees = len(self.leaves)
-        most = -(-self.factors // kernels.LANES) * kernels.LANES
-        work = np.zeros((8, trees))
+        trees, most = len(self.leaves), max(self.factors, 1)
+        width = -(-trees // kernels.LANES) * kernels.LANES
+        work = np.zeros((len(kernels.WORK), trees))
         work[0] = 1.0 / trees
         counts = np.empty((BLOCK, trees), dtype=np.int64)
         factors = np.empty((BLOCK, trees, most)), counts, np.empty((BLOCK, trees))
         return factors, (
-            *(np.empty((2, trees, most)), np.empty(trees, dtype=np.int64), np.empty((2, trees))),
+            *(np.ones((len(kernels.EDGES), most, width)), np.empty((2, width))),
             *(np.empty((len(kernels.CONTEST), trees)), work, np.empty(trees + 1, dtype=np.int64)),
         )
 

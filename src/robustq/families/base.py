@@ -65,7 +65,8 @@ __all__ = [
 ]
 
 BLOCK_ROWS = 1 << 13
-LEAST_ROWS = 1 << 10
+BLOCK_CELLS = 1 << 17  # of rows and classes: what is found for each of them stays in the cache
+LEAST_ROWS, FEWEST_ROWS = 1 << 10, 1 << 7
 
 
 class NotFittedError(RobustqError, SklearnNotFittedError):
@@ -316,7 +317,7 @@ class GenerativeClassifier(Scoring, ClassifierMixin, BaseEstimator, ABC):
         def work(block: slice) -> None:
             joint[block] = self.model_.log_joint(rows[block])
 
-        for_each_block(work, len(rows), BLOCK_ROWS, self._threads())
+        for_each_block(work, len(rows), _fit_cache(len(self.classes_)), self._threads())
         counts = _name_counts(table, unknown)
         return self._tell(found, neighbourhoods, index_of(X), counts), joint
 
@@ -360,7 +361,10 @@ class GenerativeClassifier(Scoring, ClassifierMixin, BaseEstimator, ABC):
         def work(block: slice, rows: Rows) -> None:
             found.put(block, engine.quantify(self.model_, rows, bound))
 
-        return found, self._for_each_block(table, work)
+        # Large blocks, as far as there are enough for all threads: each asks a few questions anew.
+        least = _fit_cache(len(self.classes_))
+        share = -(-table.rows // (4 * (self._threads() or count_cores())))
+        return found, self._for_each_block(table, work, min(4 * least, max(least, share)))
 
     def _encode(self, table: Table) -> tuple[Rows, Indices]:
         """Return all rows at once, and how many values of each column are unknown."""
@@ -787,10 +791,13 @@ class GenerativeClassifier(Scoring, ClassifierMixin, BaseEstimator, ABC):
         def work(block: slice, rows: Rows) -> None:
             out[block] = formula(rows)
 
-        self._report_unknown(table, self._for_each_block(table, work))
+        unknown = self._for_each_block(table, work, _fit_cache(len(self.classes_)))
+        self._report_unknown(table, unknown)
         return out
 
-    def _for_each_block(self, table: Table, work: Callable[[slice, Rows], None]) -> Indices:
+    def _for_each_block(
+        self, table: Table, work: Callable[[slice, Rows], None], block_rows: int = BLOCK_ROWS
+    ) -> Indices:
         """Call `work` with blocks of encoded rows; return how many values are unknown."""
         unknown = np.zeros(table.width, dtype=np.int64)
         lock = threading.Lock()
@@ -806,7 +813,7 @@ class GenerativeClassifier(Scoring, ClassifierMixin, BaseEstimator, ABC):
                     unknown[:] += strange.sum(axis=0)
             work(block, rows)
 
-        for_each_block(read_block, table.rows, BLOCK_ROWS, self._threads())
+        for_each_block(read_block, table.rows, block_rows, self._threads())
         return unknown
 
     def _threads(self) -> int | None:
@@ -915,6 +922,11 @@ def encode(encoding: Encoding, table: Table, threads: int | None = None) -> Rows
         threads,
     )
     return rows
+
+
+def _fit_cache(classes: int) -> int:
+    """Return how many rows to look at at once, where something is found for each of the classes."""
+    return min(BLOCK_ROWS, max(FEWEST_ROWS, BLOCK_CELLS // classes))
 
 
 def _condition(joint: Floats) -> Floats:

@@ -103,6 +103,12 @@ class NaiveBayes:
         return self.layout.feature(self.feature_probs, feature)
 
     @cached_property
+    def _whole(self) -> bool:
+        """Whether what is left out of products is 1, to the last digit."""
+        left_out = map(self.local_model, np.flatnonzero(self.alone).tolist())
+        return all(bool(np.all(probs == 1.0)) for probs in left_out)
+
+    @cached_property
     def alone(self) -> Bools:
         """Which features have a single category, whose probability is 1 whatever happens."""
         return np.array(self.layout.sizes, dtype=np.int64) == 1
@@ -131,7 +137,7 @@ class NaiveBayes:
 
     def log_joint(self, rows: Rows) -> Floats:
         """Return log p(c, f), (rows, classes); missing features are summed out."""
-        return log_joint(rows.codes, self.class_probs, self.feature_probs, self.layout)
+        return _log_joint(rows.codes, *self._extended, self.layout)
 
     def read(self, rows: Rows) -> Reading:
         """Return log p(c, f), and the rows as products."""
@@ -141,10 +147,13 @@ class NaiveBayes:
         cells = np.empty(rows.codes.shape, dtype=np.int32)
         _joint_kernels.read(
             np.ascontiguousarray(rows.codes, dtype=np.int32),
-            *(self.class_probs, self.feature_probs, self.layout.offsets[:-1], self.alone),
+            *(*self._extended, self.layout.offsets[:-1].astype(np.int32)),
+            *_joint_kernels.make_room(self.layout.classes, len(self.layout.sizes)),
             *(cells, joint, *ranking.arrays),
         )
-        products = Products(self._product_tables, cells, joint, self._keeper)
+        if self.alone.any():
+            cells[:, self.alone] = -1  # no ball moves it
+        products = Products(self._product_tables, cells, joint, self._keeper, self._whole)
         return Reading(joint, [(np.arange(len(rows)), products)], ranking=ranking)
 
     @cached_property
@@ -157,6 +166,13 @@ class NaiveBayes:
             *(self.class_probs, self.feature_probs, self.layout.offsets[:-1]),
             *(self.prior_rows, totals),
         )
+
+    @cached_property
+    def _extended(self) -> tuple[Floats, Floats]:
+        """The probabilities, as kernels read them."""
+        from robustq.core import _joint_kernels  # noqa: PLC0415 (numba, when it is needed)
+
+        return _joint_kernels.extend(self.class_probs, self.feature_probs)
 
     @cached_property
     def _keeper(self) -> Keeper:
@@ -253,9 +269,17 @@ def log_joint(codes: Codes, class_probs: Floats, feature_probs: Floats, layout: 
     """Return log p(c, f), (rows, classes); missing features are summed out."""
     from robustq.core import _joint_kernels  # noqa: PLC0415 (numba is imported when it is needed)
 
-    out = np.empty((len(codes), len(class_probs)))
+    return _log_joint(codes, *_joint_kernels.extend(class_probs, feature_probs), layout)
+
+
+def _log_joint(codes: Codes, class_probs: Floats, feature_probs: Floats, layout: Layout) -> Floats:
+    from robustq.core import _joint_kernels  # noqa: PLC0415 (numba is imported when it is needed)
+
+    out = np.empty((len(codes), layout.classes))
     codes = np.ascontiguousarray(codes, dtype=np.int32)
-    _joint_kernels.log_joint(codes, class_probs, feature_probs, layout.offsets[:-1], out)
+    offsets = layout.offsets[:-1].astype(np.int32)
+    room = _joint_kernels.make_room(layout.classes, codes.shape[1])
+    _joint_kernels.log_joint(codes, class_probs, feature_probs, offsets, *room, out)
     return out
 
 

@@ -6,6 +6,7 @@ import numpy as np
 from numba import types
 
 from robustq.core._scale_kernels import times
+from robustq.core.scale import LOWEST
 from robustq.kernels import (
     code_matrix,
     code_vector,
@@ -60,6 +61,25 @@ def _feature(
     return min(p, 1.0), np.int64(0)  # rounding may go beyond
 
 
+@inner
+def _take_dense(dense, places, features_move, leaf, codes, row, factors, tree, at):
+    """Write the factors of the features that are perturbed; return where they end.
+
+    Also the product of the others, NaN where it may have underflowed. There are no branches: nobody
+    could foresee them.
+    """
+    mass, least = 1.0, 1.0
+    for feature in range(codes.shape[1]):
+        p = dense[np.uint64(leaf), np.uint64(places[feature]) + np.uint64(codes[row, feature])]
+        moves = features_move and p >= 0.0
+        p = abs(p)
+        factors[row, tree, at] = p
+        at += np.int64(moves)
+        mass *= 1.0 if moves else p
+        least = min(least, 1.0 if moves else p)
+    return at, mass if mass >= LOWEST or least == 0.0 else math.nan
+
+
 @kernel(
     types.void(
         *(code_vector, code_vector, *contents, float_vector, int_vector, code_matrix),
@@ -105,9 +125,9 @@ def gather(
     still : (rows, trees), written; NaN where it needs a scale
     """
     features = codes.shape[1]
-    for row in range(len(codes)):
-        for tree in range(len(leaves)):
-            leaf, at = np.int64(leaves[tree, row]), 0
+    for tree in range(len(leaves)):
+        for row in range(len(codes)):
+            leaf, at = np.int64(leaves[tree, row]), np.int64(0)
             mass, scale = 1.0, np.int64(0)
             for k in range(path_starts[leaf], path_starts[leaf + 1]):
                 if weights_move:
@@ -115,13 +135,11 @@ def gather(
                     at += 1
                 else:
                     mass, scale = times(mass, scale, path_weights[k])
-            for feature in range(features if len(dense) else 0):
-                p = dense[leaf, base_starts[feature] + codes[row, feature]]
-                if features_move and p >= 0.0:
-                    factors[row, tree, at] = p
-                    at += 1
-                else:
-                    mass, scale = times(mass, scale, abs(p))
+            if len(dense):
+                at, part = _take_dense(
+                    dense, base_starts, features_move, leaf, codes, row, factors, tree, at
+                )
+                mass *= part
             for feature in range(0 if len(dense) else features):
                 p, steps = _feature(
                     *(feature, leaf, kinds, slots, seen, starts, entry_codes, entry_probs),

@@ -1,8 +1,9 @@
-"""Complete rows of narrow features: several rows side by side, one tree after the other.
+"""Complete rows of narrow features, one tree after the other.
 
 A step down a tree waits for the one before, and a branch nobody can foresee costs more than what
 it saves: so many rows go down at once, and one that has arrived goes on the spot, since leaves
-point to themselves.
+point to themselves. Or no row goes down at all: of all leaves of a tree, one is in all sets of
+leaves that allow the values of a row.
 """
 
 import math
@@ -19,17 +20,21 @@ from robustq.kernels import (
     float_matrix_out,
     float_vector,
     inner,
+    int_matrix_out,
     int_vector,
     int_vector_out,
     kernel,
+    lowest_bit,
 )
 
 from .model import CHILD, FEATURE
 
-__all__ = ["LANES", "mix_dense", "route_narrow"]
+__all__ = ["LANES", "find_cells", "mix_dense", "route_narrow", "route_sets"]
 
 byte_matrix = types.Array(types.uint8, 2, "C", readonly=True)
+set_vector = types.Array(types.uint64, 1, "C", readonly=True)
 set_matrix = types.Array(types.uint64, 2, "C", readonly=True)
+set_matrix_out = types.Array(types.uint64, 2, "C")
 flags_out = types.Array(types.boolean, 1, "C")
 
 LANES = 16
@@ -71,6 +76,72 @@ def route_narrow(walk, sets, nodes, roots, codes, lanes, leaves):
             _walk(walk, sets, np.int64(roots[tree]), codes, start, lanes)
             for lane in range(min(LANES, rows - start)):
                 leaves[tree, start + lane] = nodes[lanes[lane], CHILD]
+
+
+@kernel(types.void(code_matrix, set_matrix, code_vector, int_vector, set_matrix_out))
+def find_cells(nodes, sets, parents, some, cells):
+    """Write which values of each feature the paths to some nodes allow, as bits."""
+    for i in range(len(some)):
+        for feature in range(cells.shape[1]):
+            cells[i, feature] = ~np.uint64(0)
+        node = some[i]
+        parent = np.int64(parents[node])
+        while parent >= 0:
+            left = sets[parent, 1]
+            cells[i, nodes[parent, FEATURE]] &= left if node == nodes[parent, CHILD] else ~left
+            node, parent = parent, np.int64(parents[parent])
+
+
+@inner
+def _join(codes, row, strides, offset, group):
+    """Return the value of a group of features."""
+    value = offset
+    for feature in range(codes.shape[1]):
+        value += strides[group, feature] * codes[row, feature]
+    return value
+
+
+@inner
+def _meet(sets, start, words, values, row):
+    """Return the place of the bit that four sets have in common; there is one."""
+    first = start + values[0, row] * words
+    a = sets[first : first + words]
+    first = start + values[1, row] * words
+    b = sets[first : first + words]
+    first = start + values[2, row] * words
+    c = sets[first : first + words]
+    first = start + values[3, row] * words
+    d = sets[first : first + words]
+    found, where = np.uint64(0), np.uint64(0)
+    # One word has a bit: several may be looked at in any order.
+    for word in range(words):
+        common = a[word] & b[word] & c[word] & d[word]
+        found |= common
+        where |= np.uint64(word) if common != np.uint64(0) else np.uint64(0)
+    return where * np.uint64(64) + lowest_bit(found)
+
+
+@kernel(
+    types.void(
+        *(code_vector, int_vector, set_vector, int_vector),
+        *(types.Array(types.int64, 2, "C", readonly=True), int_vector, byte_matrix),
+        *(int_matrix_out, code_matrix_out),
+    )
+)
+def route_sets(ranked, firsts, sets, starts, strides, offsets, codes, values, leaves):
+    """Write the leaf where each row ends in each tree, (trees, rows).
+
+    Values are room, (groups, rows); see `leaf_sets.LeafSets` for the others.
+    """
+    trees, rows = leaves.shape
+    for group in range(len(values)):
+        for row in range(rows):
+            values[group, row] = _join(codes, row, strides, offsets[group], group)
+    for tree in range(trees):
+        first = np.uint64(firsts[tree])
+        words = (firsts[tree + 1] - firsts[tree] + 255) // 256 * 4
+        for row in range(rows):
+            leaves[tree, row] = ranked[first + _meet(sets, starts[tree], words, values, row)]
 
 
 @inner

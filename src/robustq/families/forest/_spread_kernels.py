@@ -8,19 +8,23 @@ the intersection of sets, of the leaves that each of its values may reach: so ma
 nodes. Else the row goes down the tree, both ways where a value is missing.
 """
 
+import math
+
 import numpy as np
 from numba import types
 
-from robustq.core._scale_kernels import times
+from robustq.core._scale_kernels import shrink, times
 from robustq.core.scale import LOWEST
 from robustq.kernels import (
     code_matrix,
+    code_matrix_out,
     code_vector,
     code_vector_out,
     float_matrix,
     float_matrix_out,
     float_vector_out,
     inner,
+    int_matrix_out,
     int_vector,
     int_vector_out,
     kernel,
@@ -40,11 +44,25 @@ from ._mass_kernels import (
 from ._route_kernels import goes_right, routes
 from .model import CHILD, FEATURE, LEAF
 
-__all__ = ["LONGEST", "fill_sets", "intersect", "lay_out", "walk", "weigh_reached"]
+__all__ = [
+    "EXTENTS",
+    "FACTS",
+    "LONGEST",
+    "fill_sets",
+    "intersect",
+    "lay_out",
+    "walk",
+    "weigh_reached",
+]
 
 LONGEST = 64  # turns of a path that is a word
+SMALL = 1e-100  # how much less mass leaves may have than others
+# What is known of rows: how many features, the scale of the total, and whether leaves have scales.
+FACTS = SOME, EXPONENT, SCALED = (0, 1, 2)
+EXTENTS = MOST, LEAST = (0, 1)  # of masses
 word_vector = types.Array(types.uint64, 1, "C", readonly=True)
 word_vector_out = types.Array(types.uint64, 1, "C")
+flags_out = types.Array(types.boolean, 1, "C")
 word_matrix = types.Array(types.uint64, 2, "C", readonly=True)
 
 
@@ -244,11 +262,52 @@ def walk(
     return True
 
 
+@inner
+def _list_known(codes, places, known, facts):
+    """Write which features of each row are there, and where their values stand among all."""
+    features = codes.shape[1]
+    for row in range(len(codes)):
+        some = np.int64(0)
+        for feature in range(features):
+            if codes[row, feature] >= 0:
+                known[row, some] = feature
+                known[row, features + some] = np.int32(places[feature] + codes[row, feature])
+                some += 1
+        facts[row, SOME] = some
+
+
+@inner
+def _multiply_known(factors, leaf, known, row, some, features):
+    """Return the mass of a row at a leaf, by what its values have there."""
+    mass = 1.0
+    for i in range(some):
+        mass *= factors[leaf, np.uint64(known[row, np.uint64(features + i)])]
+    return mass
+
+
+@inner
+def _even_out(entry_starts, row, rows, mass, scale):
+    """Divide the masses of a row by one power of two; return the largest and the least."""
+    largest = np.int64(NOTHING)
+    for tree in range(row, len(entry_starts) - 1, rows):
+        for entry in range(entry_starts[tree], entry_starts[tree + 1]):
+            if mass[entry] != 0.0:
+                largest = max(largest, np.int64(scale[entry]))
+    most, least = 0.0, math.inf
+    for tree in range(row, len(entry_starts) - 1, rows):
+        for entry in range(entry_starts[tree], entry_starts[tree + 1]):
+            if mass[entry] != 0.0:
+                mass[entry] *= shrink(largest - np.int64(scale[entry]))
+                most, least = max(most, mass[entry]), min(least, mass[entry])
+    return most, least
+
+
 @kernel(
     types.void(
         *(types.boolean, code_vector, code_vector, *reaches, *contents, float_matrix),
-        *(code_vector_out, code_matrix, float_matrix, int_vector_out, float_matrix_out),
-        *(int_vector, code_vector, float_vector_out, code_vector_out),
+        *(float_matrix, int_vector, code_matrix, float_matrix, code_matrix_out, int_matrix_out),
+        *(float_matrix_out, float_matrix_out, int_vector, code_vector, float_vector_out),
+        *(code_vector_out, flags_out),
     )
 )
 def weigh_reached(
@@ -263,49 +322,84 @@ def weigh_reached(
     entry_probs,
     normals,
     class_probs,
-    known,
+    factors,
+    places,
     codes,
     numbers,
-    exponents,
+    known,
+    facts,
+    extents,
     out,
     entry_starts,
     leaves,
     mass,
     scale,
+    uneven,
 ):
     """Write log p(c, f) for rows with any evidence, and their mass at the leaves they reach.
 
-    `plain` tells that all features are narrow; `known` has room for one more than all features;
-    `out` is 0 before.
+    Parameters
+    ----------
+    plain : whether all features are narrow
+    kinds … class_probs : of the forest
+    factors, places : (leaves, values), the probability of each value, and where those of features
+        begin; empty where they are too many
+    codes, numbers : of the rows
+    known : (rows, 2 · features), room
+    facts, extents : (rows, 3) and (rows, 2), room
+    out : (rows, classes), 0 before
+    entry_starts, leaves : what rows reach
+    mass, uneven : written, see `gaps.Reached`
+    scale : room, one for each leaf, 0 before
     """
-    rows = len(codes)
+    rows, features = len(codes), codes.shape[1]
     trees = (len(entry_starts) - 1) // rows
+    _list_known(codes, places, known, facts)
     for row in range(rows):
-        exponents[row] = NOTHING
+        facts[row, EXPONENT], facts[row, SCALED] = NOTHING, 0
+        extents[row, MOST], extents[row, LEAST] = 0.0, math.inf
     for tree in range(trees):
         for row in range(rows):
             first, last = entry_starts[tree * rows + row], entry_starts[tree * rows + row + 1]
-            some = np.int64(0)
-            for feature in range(codes.shape[1]):
-                known[some] = feature
-                some += codes[row, feature] >= 0
+            some, exponent = facts[row, SOME], facts[row, EXPONENT]
+            most, least = extents[row, MOST], extents[row, LEAST]
             # By themselves, leaves do not wait for the way to the next one.
             for entry in range(first, last):
-                mass[entry], scale[entry] = 0.0, 0
-                if plain:
+                leaf = np.uint64(leaves[entry])
+                mass[entry] = 0.0
+                if len(factors):
+                    mass[entry] = _multiply_known(factors, leaf, known, row, some, features)
+                elif plain:
                     mass[entry] = multiply_sets(
-                        *(seen, starts, entry_probs, np.int64(leaves[entry]), codes.shape[1]),
-                        *(known, some, codes, row),
+                        *(seen, starts, entry_probs, np.int64(leaf), features),
+                        *(known[row], some, codes, row),
                     )
             for entry in range(first, last):
-                leaf = np.int64(leaves[entry])
-                if mass[entry] < LOWEST:
-                    mass[entry], scale[entry] = weigh_leaf(
-                        *(1.0, np.int64(0), kinds, slots, seen, starts, entry_codes, entry_probs),
-                        *(normals, leaf, codes, numbers, row),
-                    )
-                steps = np.int64(scale[entry]) + np.int64(reach_scale[leaf])
-                part, steps = times(mass[entry], steps, reach[leaf])
-                exponents[row] = add_leaf(out, row, exponents[row], class_probs, leaf, part, steps)
+                leaf = np.uint64(leaves[entry])
+                part = mass[entry] * reach[leaf]
+                if part >= LOWEST and exponent == 0 and reach_scale[leaf] == 0:
+                    for c in range(out.shape[1]):
+                        out[row, c] += part * class_probs[leaf, c]
+                else:
+                    steps = np.int64(0)
+                    if mass[entry] < LOWEST:
+                        mass[entry], steps = weigh_leaf(
+                            *(1.0, steps, kinds, slots, seen, starts, entry_codes, entry_probs),
+                            *(normals, np.int64(leaf), codes, numbers, row),
+                        )
+                        scale[entry] = np.int32(steps)
+                        facts[row, SCALED] |= steps
+                    steps += np.int64(reach_scale[leaf])
+                    part, steps = times(mass[entry], steps, reach[leaf])
+                    exponent = add_leaf(out, row, exponent, class_probs, leaf, part, steps)
+                most = max(most, mass[entry])
+                least = min(least, mass[entry] if mass[entry] > 0.0 else math.inf)
+            facts[row, EXPONENT] = exponent
+            extents[row, MOST], extents[row, LEAST] = most, least
     for row in range(rows):
-        take_logarithms(out, row, exponents[row], trees)
+        take_logarithms(out, row, facts[row, EXPONENT], trees)
+        most, least = extents[row, MOST], extents[row, LEAST]
+        if facts[row, SCALED]:
+            most, least = _even_out(entry_starts, row, rows, mass, scale)
+        # What is so small might vanish on its way up, and yet decide after the others are gone.
+        uneven[row] = not least > SMALL * most

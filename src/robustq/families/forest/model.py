@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from robustq.tables import Rows
 
     from .factors import Paths
+    from .leaf_sets import LeafSets
     from .traces import Dense, Trace
 
 __all__ = [
@@ -387,6 +388,13 @@ class Forest:
         from .traces import Dense  # noqa: PLC0415 (it reads forests)
 
         return Dense.of(self)
+
+    @cached_property
+    def leaf_sets(self) -> LeafSets | None:
+        """Which leaves allow each value, if every feature is split by sets and they are few."""
+        from .leaf_sets import LeafSets  # noqa: PLC0415 (it reads forests)
+
+        return LeafSets.of(self)
 
     @cached_property
     def _spreader(self) -> Spreader:

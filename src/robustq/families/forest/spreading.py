@@ -99,12 +99,17 @@ class Spreader:
         return np.concatenate([[0], np.cumsum(leaves)])
 
     @cached_property
+    def _places(self) -> Indices:
+        """Where the values of each feature begin, numbers having none."""
+        return np.concatenate([[0], np.cumsum(self.forest.sizes)])
+
+    @cached_property
     def _leaf_sets(self) -> LeafSets | None:
         """The sets; None where they would be larger, or rows slower, than the trees."""
         from . import _spread_kernels  # noqa: PLC0415 (numba is imported when it is needed)
 
         forest, layout = self.forest, self._layout
-        values = np.concatenate([[0], np.cumsum(forest.sizes)])
+        values = self._places
         words = (np.diff(self._tree_firsts) + 63) // 64
         starts = np.concatenate([[0], np.cumsum(words * (values[-1] + 1))])
         slow = words.sum() * len(forest.sizes) > MOST_WORDS or starts[-1] > MOST_IN_ALL
@@ -138,13 +143,17 @@ class Spreader:
         """Return log p(c, f) of rows; write their mass at the leaves they reach."""
         from . import _spread_kernels  # noqa: PLC0415 (numba is imported when it is needed)
 
-        forest = self.forest
+        forest, rows = self.forest, len(codes)
         a = forest.arrays
-        out = np.zeros((len(codes), forest.class_probs.shape[1]))
-        known = np.empty(codes.shape[1] + 1, dtype=np.int32)
+        factors = forest.dense.factors if forest.is_narrow else None
+        out = np.zeros((rows, forest.class_probs.shape[1]))
         _spread_kernels.weigh_reached(
             *(forest.is_plain, a.kinds, a.slots, a.reach, a.reach_scale, *a.contents),
-            *(forest.class_probs, known, codes, numbers, np.empty(len(codes), dtype=np.int64)),
-            *(out, reached.starts, reached.leaves, reached.mass, reached.scale),
+            *(forest.class_probs, np.empty((0, 0)) if factors is None else factors),
+            *(self._places, codes, numbers, np.empty((rows, 2 * codes.shape[1]), dtype=np.int32)),
+            np.empty((rows, len(_spread_kernels.FACTS)), dtype=np.int64),
+            np.empty((rows, len(_spread_kernels.EXTENTS))),
+            *(out, reached.starts, reached.leaves, reached.mass),
+            *(np.zeros(len(reached.leaves), dtype=np.int32), reached.uneven),
         )
         return out

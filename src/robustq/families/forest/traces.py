@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["Dense", "Trace", "add_base", "follow"]
 
 MOST_FACTORS = 2**23  # 64 MB
+MANY = 1000  # rows that are worth to make sets of leaves for
 
 
 class Trace(NamedTuple):
@@ -124,6 +125,9 @@ def _route_narrow(forest: Forest, rows: Rows, leaves: Codes) -> NDArray[np.uint8
 
     codes = np.zeros((len(rows) + kernels.LANES, rows.codes.shape[1]), dtype=np.uint8)
     codes[: len(rows)] = rows.codes
+    if len(rows) >= MANY and forest.leaf_sets is not None:
+        forest.leaf_sets.route(codes, leaves)
+        return codes
     walk, lanes = forest.dense.walk, np.empty(kernels.LANES, dtype=np.int64)
     kernels.route_narrow(
         walk, walk.view(np.uint64), forest.nodes, forest.roots, codes, lanes, leaves

@@ -120,7 +120,8 @@ class Network:
             where = whole[found.prior_row[whole] == prior]
             if len(where) == len(rows):
                 products = Products(
-                    *(self._product_tables(prior), found.cells, found.joint, self._keeper(prior))
+                    *(self._product_tables(prior), found.cells, found.joint, self._keeper(prior)),
+                    whole=not found.others.shape[1],
                 )
             else:
                 products = Products(
@@ -128,6 +129,7 @@ class Network:
                     np.ascontiguousarray(found.cells[where]),
                     np.ascontiguousarray(found.joint[where]),
                     self._keeper(prior),
+                    whole=not found.others.shape[1],
                 )
             shapes.append((where, self._guard(products, found.others[where])))
         return Reading(found.joint, shapes, found.check)
