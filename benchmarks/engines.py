@@ -158,9 +158,15 @@ def measure(name: str, path: str, files: dict[int, list[str]]) -> list[tuple[flo
     start, spent = time.perf_counter(), spend()
     found: list[tuple[float, float]] = []
     with ENGINES[name](path) as run:
+        few = next(iter(files.values()))[: 2 * WORKERS]
         for _ in range(2):
-            run(next(iter(files.values()))[: 2 * WORKERS])  # every worker has opened what it needs
-        starting = f"start {time.perf_counter() - start:.1f} s, {spend() - spent:.1f} of processors"
+            begun = time.perf_counter()
+            run(few)  # every worker has opened what it needs
+        whole = sum(map(len, files.values())) / len(few) * (time.perf_counter() - begun)
+        say(
+            f"  {name}: start {time.perf_counter() - start:.1f} s, {spend() - spent:.1f} of "
+            f"processors; all rows will take some {whole / 60:.1f} min"
+        )
         watch = Watch()
         for rows, paths in files.items():
             start, spent = time.perf_counter(), spend()
@@ -168,23 +174,27 @@ def measure(name: str, path: str, files: dict[int, list[str]]) -> list[tuple[flo
                 raise RuntimeError(name)
             found.append((time.perf_counter() - start, spend() - spent))
             seconds, work = found[-1]
-            print(
+            say(
                 f"  {name}: {rows:,} rows: {rows / seconds:,.0f} rows/s, "
-                f"{work / rows * 1e6:.2f} s of processors per million"
+                f"{work / rows * 1e6:.2f} s of processors per million, "
+                f"{watch.largest:,.0f} MiB in the largest worker"
             )
         watch.stop()
-    print(
-        f"  {name}: {starting}, {watch.largest:,.0f} MiB in the largest worker"
-        + _say_exponent(list(files), [work for _, work in found])
-    )
+    if exponent := _say_exponent(list(files), [work for _, work in found]):
+        say(f"  {name}: {exponent}")
     return found
+
+
+def say(text: str) -> None:
+    """Print at once, wherever it goes: who interrupts a long run keeps what was measured."""
+    print(text, flush=True)
 
 
 def _say_exponent(sizes: list[int], seconds: list[float]) -> str:
     if len(sizes) < 2:
         return ""
     slope = math.log(seconds[-1] / seconds[0]) / math.log(sizes[-1] / sizes[0])
-    return f", work grows as rows^{slope:.2f}"
+    return f"work grows as rows^{slope:.2f}"
 
 
 def main() -> None:
@@ -199,7 +209,7 @@ def main() -> None:
         paths = save_models(Path(folder))
         files = {rows: write_files(Path(folder), rows) for rows in sorted(set(options.rows))}
         for model in options.models:
-            print(f"{model}, {COLUMNS} columns, {WORKERS} workers")
+            say(f"{model}, {COLUMNS} columns, {WORKERS} workers")
             found = {name: measure(name, paths[model], files) for name in options.engines}
             for name in options.engines[1:]:
                 _compare(name, found[name], options.engines[0], found[options.engines[0]])
@@ -210,8 +220,9 @@ def _compare(
 ) -> None:
     for kind, index in (("rows/s", 0), ("rows per second of processors", 1)):
         ratios = (b[index] / a[index] for a, b in zip(found, known, strict=True))
-        print(f"  {name} / {other}, {kind}: {', '.join(f'{ratio:.2f}' for ratio in ratios)}")
+        say(f"  {name} / {other}, {kind}: {', '.join(f'{ratio:.2f}' for ratio in ratios)}")
 
 
 if __name__ == "__main__":
-    main()
+    with suppress(KeyboardInterrupt):
+        main()

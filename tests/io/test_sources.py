@@ -3,6 +3,7 @@
 import gzip
 import io
 import os
+import pickle
 import sys
 import threading
 
@@ -307,3 +308,15 @@ def test_whole_numbers_and_others_are_kept_as_text(tmp_path):
     pq.write_table(pa.table({"id": [2**60 + 1]}), tmp_path / "a.parquet")
     pq.write_table(pa.table({"id": [1.5]}), tmp_path / "b.parquet")
     assert unify_types(open_sources([str(tmp_path)]), ["id"]) == {"id": pa.string()}
+
+
+def test_a_file_is_found_from_another_folder_by_whoever_it_is_sent_to(tmp_path, monkeypatch):
+    (tmp_path / "here").mkdir()
+    (tmp_path / "here" / "rows.csv").write_text("a,b\n1,2\n")
+    monkeypatch.chdir(tmp_path / "here")
+    (source,) = open_sources(["rows.csv"], CsvOptions())
+    sent = pickle.dumps(source)
+    monkeypatch.chdir(tmp_path)
+    found = pickle.loads(sent)  # noqa: S301
+    assert found.name == "rows.csv"
+    assert sum(table.num_rows for table in found.read()) == 1

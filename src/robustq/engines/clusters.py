@@ -6,8 +6,11 @@ import logging
 import os
 import re
 import shutil
+import signal
 import sys
-from contextlib import contextmanager, suppress
+import threading
+from contextlib import ExitStack, contextmanager, suppress
+from multiprocessing import resource_tracker
 from typing import TYPE_CHECKING, Any
 
 from robustq.blocks import count_cores
@@ -24,6 +27,17 @@ __all__ = ["ENGINES", "check_engine", "explaining", "open_dask", "open_spark"]
 ENGINES = ("dask", "spark")
 PATIENCE = "20s"  # for a scheduler to answer
 ATTEMPTS = 4  # that Spark makes at a task, on one machine as on a cluster
+# Free memory that a worker of Dask keeps: 64 KiB by default, and then every block asks the system
+# for its memory anew: 0.25 s more for a million rows.
+KEPT = 1 << 28
+# Java checks every access to Arrow's memory unless told otherwise: a fifth of its time.
+UNCHECKED = "-Darrow.enable_unsafe_memory_access=true -Darrow.enable_null_check_for_get=false"
+SPARK_SETTINGS = {
+    "spark.ui.showConsoleProgress": "false",
+    "spark.driver.defaultJavaOptions": UNCHECKED,
+    "spark.executor.defaultJavaOptions": UNCHECKED,
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "131072",
+}
 ERROR = re.compile(r"\s*(?!org\.|java\.)[\w.]*(Error|Exception|Exit|Interrupt)\b: .*")
 
 
@@ -51,33 +65,57 @@ def open_dask(address: str | None) -> Iterator[Any]:
         If nobody answers at the address.
     """
     distributed = require_extra("distributed", "dask")
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # errors reach us as such
-    place = _start_dask(distributed) if address is None else None
-    try:
-        client = distributed.Client(place or address, timeout=PATIENCE, set_as_default=False)
-    except (OSError, ValueError) as error:
-        msg = (
-            f"--address {address}: no Dask scheduler answers there ({_say(error)}): start "
-            "one (dask scheduler), or leave --address out for workers on this machine"
+    for name in ("distributed", "distributed.client"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)  # errors reach us as such
+    with ExitStack() as stack:
+        place: Any = address
+        if address is None:
+            place = stack.enter_context(_starting_dask(distributed))
+        try:
+            client = distributed.Client(place, timeout=PATIENCE, set_as_default=False)
+        except (OSError, ValueError) as error:
+            msg = (
+                f"--address {address}: no Dask scheduler answers there ({_say(error)}): start "
+                "one (dask scheduler), or leave --address out for workers on this machine"
+            )
+            raise InputError(msg) from error
+        stack.callback(_close, client)
+        if address is None:
+            client.wait_for_workers(count_cores())
+        stack.enter_context(client.as_current())
+        yield client
+
+
+def _close(opened: Any) -> None:
+    with suppress(Exception):  # whatever is wrong was said
+        opened.close()
+
+
+@contextmanager
+def _starting_dask(distributed: Any) -> Iterator[Any]:
+    import dask  # noqa: PLC0415 (not always installed)
+
+    with dask.config.set({"distributed.nanny.pre-spawn-environ.MALLOC_TRIM_THRESHOLD_": KEPT}):
+        place = distributed.LocalCluster(
+            n_workers=0,
+            threads_per_worker=1,
+            dashboard_address=":0",
+            silence_logs=logging.CRITICAL,
         )
-        raise InputError(msg) from error
-    try:
-        with client.as_current():
-            yield client
-    finally:
-        with suppress(Exception):  # whatever is wrong was said
-            client.close()
-            if place is not None:
-                place.close()
+        try:
+            with _hushing():  # what it says of semaphores when we are interrupted is for nobody
+                resource_tracker.ensure_running()  # else this opens the ears of who starts it
+            place.sync(_ignore_interrupts)
+            place.scale(count_cores())
+            yield place
+        finally:
+            _close(place)
 
 
-def _start_dask(distributed: Any) -> Any:
-    return distributed.LocalCluster(
-        n_workers=count_cores(),
-        threads_per_worker=1,
-        dashboard_address=":0",
-        silence_logs=logging.CRITICAL,
-    )
+async def _ignore_interrupts() -> None:
+    """Let processes that this thread starts from now on leave Ctrl-C to us, who end them."""
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
 
 
 @contextmanager
@@ -103,13 +141,12 @@ def open_spark(address: str | None, name: str) -> Iterator[Any]:
         msg = "Spark runs on Java, which is not here: install it, as in apt install default-jre"
         raise UnsupportedError(msg)
     master = address or f"local[{count_cores()},{ATTEMPTS}]"
-    building = sql.SparkSession.builder.master(master).appName(name)
-    building = building.config("spark.ui.showConsoleProgress", "false")
+    building = sql.SparkSession.builder.master(master).appName(name).config(map=SPARK_SETTINGS)
     if master.startswith("local"):
         building = building.config("spark.ui.enabled", "false")
         # Else Spark takes whatever Python the path finds, which may lack robustq.
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    with _hushing():
+    with _hushing(), _ending_java():
         try:
             session = building.getOrCreate()
         except Exception as error:
@@ -124,6 +161,45 @@ def open_spark(address: str | None, name: str) -> Iterator[Any]:
         with suppress(Exception):
             session.sparkContext.cancelAllJobs()
             session.stop()
+
+
+@contextmanager
+def _ending_java() -> Iterator[None]:
+    """End the Java that is started within, if we are interrupted: pyspark would forget it."""
+    from pyspark import java_gateway  # noqa: PLC0415 (not always installed)
+
+    start, started = java_gateway.Popen, []
+
+    def note(*given: Any, **named: Any) -> Any:
+        with _deferring():
+            started.append(start(*given, **named))
+        return started[-1]
+
+    java_gateway.Popen = note
+    try:
+        yield
+    except (KeyboardInterrupt, SystemExit):
+        for process in started:
+            process.kill()
+        raise
+    finally:
+        java_gateway.Popen = start
+
+
+@contextmanager
+def _deferring() -> Iterator[None]:
+    """Let Ctrl-C wait until what is begun within is known, and can be ended."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    heard: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, _: heard.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if heard:
+        raise KeyboardInterrupt
 
 
 @contextmanager
@@ -160,7 +236,10 @@ def explaining(work: str) -> Iterator[None]:
     except RobustqError:
         raise
     except Exception as error:
-        msg = f"{work} ({_say(error)}): are workers short of memory, or without robustq?"
+        msg = (
+            f"{work} ({_say(error)}): has the cluster ended, or are its workers short of "
+            "memory, or without robustq?"
+        )
         raise UnsupportedError(msg) from error
 
 

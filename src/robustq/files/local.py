@@ -32,6 +32,11 @@ class LocalPlace:
         self.path = self.name = path
         self._path = Path(path)
 
+    def __getstate__(self) -> dict[str, object]:
+        # Whoever reads it in another process may stand in another folder.
+        path = self._path.absolute()
+        return {"path": os.fspath(path), "name": self.name, "_path": path}
+
     @property
     def identity(self) -> str:
         """The same for two names of one file, through links too."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
-import io
 import os
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -23,7 +21,8 @@ from robustq.tables.texts import with_decimal_point
 
 from .arff import ArffFile, is_arff
 from .columns import require_columns
-from .sniffing import SAMPLE, CsvOptions, check_names, guess_encoding, sniff, squeeze
+from .sniffing import SAMPLE, CsvOptions, check_names, guess_encoding, sniff
+from .utf8 import CSV_BLOCK, Squeezed, Utf8
 from .workbooks import Sheet, open_sheet
 
 if TYPE_CHECKING:
@@ -41,7 +40,6 @@ __all__ = [
 
 STDIN = "-"
 BATCH_ROWS = 1 << 17
-CSV_BLOCK = 1 << 23  # bytes; a row must fit into one
 PARQUET = (".parquet", ".pq", ".parq")
 TEXT = (".csv", ".tsv", ".txt", ".arff")
 WORKBOOK = (".xlsx", ".xlsm")
@@ -82,6 +80,10 @@ class Source:
     def place(self) -> Place:
         """Where it is."""
         return find_place(self.path)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Its place knows where it is, for whoever reads it from another folder.
+        return vars(self) if self.path == STDIN else vars(self) | {"place": self.place}
 
     @property
     def name(self) -> str:
@@ -224,7 +226,7 @@ class Source:
 
     def _open_arff(self, sample: bytes, stream: Any) -> ArffFile:
         encoding = self.options.encoding or guess_encoding(sample)
-        return ArffFile(_Utf8(sample, stream, encoding, self.name), self.name)
+        return ArffFile(Utf8(sample, stream, encoding, self.name), self.name)
 
     def _read_arff(self, sample: bytes, stream: Any, choose: Any) -> Iterator[pa.Table]:
         file = self._open_arff(sample, stream)
@@ -235,8 +237,8 @@ class Source:
         wanted = self._choose(choose, names)
         wrong: list[Any] = []
         try:
-            text: Any = _Utf8(sample, stream, str(options.encoding), self.name)
-            text = _Squeezed(text) if options.delimiter == " " else text
+            text: Any = Utf8(sample, stream, str(options.encoding), self.name)
+            text = Squeezed(text) if options.delimiter == " " else text
             batches = _open_csv(text, options, names, wanted, wrong)
             # Its schema comes first, also where there is no row.
             yield batches.schema.empty_table()
@@ -301,68 +303,6 @@ def _open_csv(
             strings_can_be_null=False,
         ),
     )
-
-
-class _Utf8(io.RawIOBase):
-    """What was read already, and then the rest, in UTF-8; it ends with a line that ends.
-
-    Raises
-    ------
-    InputError
-        Where the file is not written in its encoding, or ends within a character.
-    """
-
-    def __init__(self, first: bytes, rest: Any, encoding: str, name: str) -> None:
-        self.name, self.encoding = name, encoding
-        self.decoder = codecs.getincrementaldecoder(encoding)()
-        self.line, self.ready, self.pieces = 1, b"", self._cut(first, rest)
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, room: Any) -> int:
-        self.ready = self.ready or next(self.pieces, b"")
-        content, self.ready = self.ready[: len(room)], self.ready[len(room) :]
-        room[: len(content)] = content
-        return len(content)
-
-    def _cut(self, content: bytes, rest: Any) -> Iterator[bytes]:
-        text = self._decode(content)
-        while content := rest.read(CSV_BLOCK):
-            if text:
-                yield text
-            text = self._decode(content)
-        text += self._decode(b"", final=True)
-        yield text if text.endswith(b"\n") else text + b"\n"
-
-    def _decode(self, content: bytes, *, final: bool = False) -> bytes:
-        try:
-            text = self.decoder.decode(content, final)
-        except UnicodeDecodeError as error:
-            line = self.line + error.object[: error.start].count(b"\n")
-            wrong = f"is not written in {self.encoding} (line {line}): give its encoding"
-            what = "ends within a character: it is cut off" if final else f"{wrong} (--encoding)"
-            msg = f"{self.name} {what}"
-            raise InputError(msg) from error
-        self.line += text.count("\n")
-        return text.encode("utf-8", "surrogatepass")
-
-
-class _Squeezed(io.RawIOBase):
-    """Lines whose values are spaced by one space each, however many there were."""
-
-    def __init__(self, stream: io.RawIOBase) -> None:
-        self.lines, self.rest = io.BufferedReader(stream), b""
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, room: Any) -> int:
-        while not self.rest and (line := self.lines.readline()):
-            self.rest = squeeze(line)
-        content, self.rest = self.rest[: len(room)], self.rest[len(room) :]
-        room[: len(content)] = content
-        return len(content)
 
 
 def _read_head(stream: Any) -> bytes:
