@@ -22,7 +22,7 @@ from robustq.exceptions import FileError, InputError, RobustqError
 from robustq.experiments import READINGS, Piece, Plan, pieces, reproduce
 from robustq.experiments.outcomes import interval
 from robustq.experiments.store import Store
-from robustq.experiments.workers import Silence, work
+from robustq.experiments.workers import Silence, Workers
 from tests.folders import UCI, needs_uci
 
 SMALL = Plan(
@@ -352,8 +352,8 @@ def end_process(_):
 
 
 def test_a_worker_that_is_killed_is_explained():
-    with pytest.raises(RobustqError, match="ended from outside"):
-        list(work(end_process, [1, 2], 2, Silence()))
+    with Workers(2) as workers, pytest.raises(RobustqError, match="ended from outside"):
+        list(workers.work(end_process, [1, 2], Silence()))
 
 
 def refuse(_):
@@ -361,10 +361,10 @@ def refuse(_):
     raise InputError(msg)
 
 
-@pytest.mark.parametrize("workers", [1, 2])
-def test_errors_of_workers_come_through(workers):
-    with pytest.raises(InputError, match="no"):
-        list(work(refuse, [1, 2, 3], workers, Silence()))
+@pytest.mark.parametrize("count", [1, 2])
+def test_errors_of_workers_come_through(count):
+    with Workers(count) as workers, pytest.raises(InputError, match="no"):
+        list(workers.work(refuse, [1, 2, 3], Silence()))
 
 
 def test_intervals_are_students():

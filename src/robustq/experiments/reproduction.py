@@ -6,13 +6,12 @@ import io
 import json
 import time
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow.csv
 
-from robustq.blocks import count_cores
+from robustq.blocks import count_cores, for_each_block, using_threads
 from robustq.datasets import DataSet, load
 from robustq.exceptions import InputError, RobustqError
 from robustq.families.parameters import is_count
@@ -24,7 +23,7 @@ from .pieces import digest, run_piece
 from .results import Results, collect
 from .store import Store
 from .summary import figure_name, summarise
-from .workers import Silence, Watcher, work
+from .workers import Silence, Watcher, Workers
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -91,23 +90,26 @@ def reproduce(
         msg = f"workers must be a whole number from 1, got {workers!r}"
         raise InputError(msg)
     start = time.perf_counter()
-    workers, watcher, shown = workers or count_cores(), watcher or Silence(), watcher is not None
-    folder = Path(folder)
-    data = {n: _prepare(plan, load(n, data_dir, progress=shown)) for n in plan.data_sets}
-    contents = {name: digest(item) for name, item in data.items()}
-    make_folder(folder)
-    store = Store(plan, folder, contents)
-    pieces = store.find()
-    kept = len(pieces)
-    missing = [piece for piece in plan.pieces() if piece not in pieces]
-    _run(plan, missing, store, data, data_dir, workers, watcher)
-    pieces |= {piece: store.read(piece) for piece in missing}
-    results = {model: collect(plan, model, pieces) for model in plan.models}
-    tables = {model: found.comparison for model, found in results.items()}
-    summary = summarise(plan, data, results)
-    for model, table in tables.items():
-        _write_table(folder, model, table)
-    _draw(folder, plan, data, results, workers, watcher)
+    workers, shown = min(workers or count_cores(), len(plan.pieces())), watcher is not None
+    watcher, folder = watcher or Silence(), Path(folder)
+    with Workers(workers) as crew:
+        # They import what they need while the data is read here.
+        crew.call(_get_ready)
+        data = {n: _prepare(plan, load(n, data_dir, progress=shown)) for n in plan.data_sets}
+        contents = {name: digest(item) for name, item in data.items()}
+        make_folder(folder)
+        store = Store(plan, folder, contents)
+        pieces = store.find()
+        kept = len(pieces)
+        missing = [piece for piece in plan.pieces() if piece not in pieces]
+        _run(plan, missing, store, data, crew, watcher)
+        pieces |= {piece: store.read(piece) for piece in missing}
+        results = {model: collect(plan, model, pieces) for model in plan.models}
+        tables = {model: found.comparison for model, found in results.items()}
+        summary = summarise(plan, data, results)
+        for model, table in tables.items():
+            _write_table(folder, model, table)
+        _draw(folder, plan, data, results, crew, watcher)
     _remove_leftovers(folder, summary)
     write_atomically(folder / "summary.json", json.dumps(summary, indent=1, ensure_ascii=False))
     timings = {
@@ -139,9 +141,9 @@ class _Running:
 
     plan: Plan
     piece: Piece
+    data: DataSet
     content: str
     folder: Path
-    data_dir: str | Path | None
     cost: float
 
     def __str__(self) -> str:
@@ -149,9 +151,14 @@ class _Running:
 
     def __call__(self) -> float:
         start = time.perf_counter()
-        data = _prepare(self.plan, _load(self.piece.data_set, self.data_dir))
+        # A thread for all of it; what is done within would else start its own, again and again.
+        with using_threads(1):
+            for_each_block(self._run, 1, 1)
+        return time.perf_counter() - start
+
+    def _run(self, _: slice) -> None:
         try:
-            table = run_piece(self.plan, self.piece, data)
+            table = run_piece(self.plan, self.piece, self.data)
         except RobustqError:
             raise
         # A ball of one's own may raise anything.
@@ -159,12 +166,6 @@ class _Running:
             msg = f"{self.piece} failed ({type(error).__name__}: {error})"
             raise RobustqError(msg) from error
         Store(self.plan, self.folder, {self.piece.data_set: self.content}).write(self.piece, table)
-        return time.perf_counter() - start
-
-
-@lru_cache(maxsize=32)
-def _load(name: str, data_dir: str | Path | None) -> DataSet:
-    return load(name, data_dir, download=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -196,25 +197,35 @@ def _do(task: Any) -> Any:
     return task()
 
 
+def _get_ready() -> None:
+    """Be here: a process that is asked for this has imported all the rest."""
+
+
 def _run(
     plan: Plan,
     missing: list[Piece],
     store: Store,
     data: dict[str, DataSet],
-    data_dir: str | Path | None,
-    workers: int,
+    workers: Workers,
     watcher: Watcher,
 ) -> None:
     """Run pieces; each keeps its result."""
     tasks = [
-        _Running(plan, p, store.contents[p.data_set], store.folder.parent, data_dir, _cost(p, data))
-        for p in missing
+        _Running(
+            plan,
+            piece,
+            data[piece.data_set],
+            store.contents[piece.data_set],
+            store.folder.parent,
+            _cost(piece, data),
+        )
+        for piece in missing
     ]
     # The longest first, so that no worker is left with one at the end.
     tasks.sort(key=lambda task: -task.cost)
     pictures = 1 + len(plan.models) * len(plan.data_sets)
     watcher.expect(sum(task.cost for task in tasks) + pictures)
-    for task, seconds in work(_do, tasks, workers, watcher):
+    for task, seconds in workers.work(_do, tasks, watcher):
         store.note_time(task.piece, seconds)
 
 
@@ -254,7 +265,7 @@ def _draw(
     plan: Plan,
     data: dict[str, DataSet],
     results: dict[str, Results],
-    workers: int,
+    workers: Workers,
     watcher: Watcher,
 ) -> None:
     titles = {name: f"{data[name].source.id} {data[name].source.title}" for name in data}
@@ -266,7 +277,7 @@ def _draw(
         for name, title in titles.items():
             drawn = f"{title}: {find_recipe(model).title}, mean of {_plural(plan.runs)}"
             tasks.append(_Drawing(folder / figure_name(name, model), drawn, curves[model][name]))
-    for _ in work(_do, tasks, workers, watcher):
+    for _ in workers.work(_do, tasks, watcher):
         pass
 
 

@@ -10,14 +10,14 @@ from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wai
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from multiprocessing.connection import wait as wait_for_process
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
 
 from robustq.exceptions import RobustqError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-__all__ = ["Silence", "Watcher", "work"]
+__all__ = ["Silence", "Watcher", "Workers"]
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
@@ -49,35 +49,66 @@ class Silence:
         """Ignore it."""
 
 
-def work(
-    function: Callable[[Task], Result],
-    tasks: Iterable[Task],
-    workers: int,
-    watcher: Watcher,
-) -> Iterator[tuple[Task, Result]]:
-    """Yield the results of tasks as they are done, in any order.
+class Workers:
+    """Processes for whatever tasks come; with one worker, everything happens in this process.
 
-    With one worker, everything happens in this process.
+    Parameters
+    ----------
+    count : int
+
+    Examples
+    --------
+    >>> with Workers(1) as workers:
+    ...     list(workers.work(abs, [-2], Silence()))
+    [(-2, 2)]
     """
-    if workers == 1:
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+        self._pool: ProcessPoolExecutor | None = None
+
+    def __enter__(self) -> Self:
+        if self.count > 1:
+            # Spawned, not forked: a copy of a process with threads may hang.
+            self._pool = ProcessPoolExecutor(
+                self.count,
+                mp_context=multiprocessing.get_context("spawn"),
+                initializer=_follow_parent,
+            )
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._pool is not None:
+            _end(self._pool)
+
+    def call(self, function: Callable[[], object]) -> None:
+        """Let every worker call a function, and do not wait: such as one whose module is slow."""
+        if self._pool is not None:
+            with _ignoring_interrupts():
+                for _ in range(self.count):
+                    self._pool.submit(function)
+
+    def work(
+        self, function: Callable[[Task], Result], tasks: Iterable[Task], watcher: Watcher
+    ) -> Iterator[tuple[Task, Result]]:
+        """Yield the results of tasks as they are done, in any order."""
+        if self._pool is not None:
+            yield from _work_apart(self._pool, self.count, function, tasks, watcher)
+            return
         for task in tasks:
             watcher.start(task)
             result = function(task)
             watcher.finish(task)
             yield task, result
-        return
-    yield from _work_apart(function, list(tasks), workers, watcher)
 
 
 def _work_apart(
-    function: Callable[[Task], Result], tasks: list[Task], workers: int, watcher: Watcher
+    pool: ProcessPoolExecutor,
+    workers: int,
+    function: Callable[[Task], Result],
+    tasks: Iterable[Task],
+    watcher: Watcher,
 ) -> Iterator[tuple[Task, Result]]:
-    # Spawned, not forked: a copy of a process with threads may hang.
-    pool = ProcessPoolExecutor(
-        min(workers, len(tasks) or 1),
-        mp_context=multiprocessing.get_context("spawn"),
-        initializer=_follow_parent,
-    )
     running: dict[Future[Result], Task] = {}
     waiting = iter(tasks)
     try:
@@ -101,8 +132,6 @@ def _work_apart(
             "command again to go on from here, with fewer workers if it happens again"
         )
         raise RobustqError(msg) from error
-    finally:
-        _end(pool)
 
 
 def _end(pool: ProcessPoolExecutor) -> None:
