@@ -1,4 +1,4 @@
-"""Scoring a file of any size, against the same work on rows in memory.
+"""Scoring a file of any size, against the same work on rows in memory, and against reading it.
 
 The environment variable ROBUSTQ_BENCH_ROWS tells how many rows, two million by default.
 """
@@ -16,9 +16,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.csv
 import pyarrow.parquet as pq
 
 from robustq import NaiveBayesClassifier
+from robustq.blocks import count_cores
 
 from .naive_bayes import FEATURES, make_rows
 from .races import Race, timed
@@ -74,11 +76,31 @@ def races(conditions: Conditions) -> Iterator[Race]:
             lambda: scores().processor - starts().processor,
             timed(partial(model.assess, frame)),
             partial(model.assess, frame.slice(0, 100)),
-            limit=2.0,
+            limit=1 / 0.9,
             scale=PART / rows,
         )
         memory = partial(Race, table, "largest resident memory", limit=1.0, unit="GiB", rounds=1)
         yield memory(lambda: scores().memory)
+        yield _from_csv(place, X, y)
+
+
+def _from_csv(place: Path, X: Indices, y: Indices) -> Race:
+    """Return what compares scoring a file of texts with doing nothing but reading it."""
+    words = pa.array([f"value {code}" for code in range(int(X.max()) + 1)])
+    texts = pa.table(
+        {f"f{index}": words.take(pa.array(column)) for index, column in enumerate(X.T)}
+    )
+    NaiveBayesClassifier().fit(texts, y).save(place / "model")
+    pyarrow.csv.write_csv(texts, place / "rows.csv")
+    pyarrow.csv.write_csv(texts.slice(0, 100), place / "small.csv")
+    reads = pyarrow.csv.ReadOptions(use_threads=count_cores() > 1)
+    return Race(
+        f"robustq score of {len(X):,} rows × {FEATURES} texts of CSV, naive Bayes",
+        "from file to file, after the start / pyarrow's reading alone",
+        lambda: _score(place, "rows.csv").processor - _score(place, "small.csv").processor,
+        timed(partial(pyarrow.csv.read_csv, place / "rows.csv", read_options=reads)),
+        limit=2.0,
+    )
 
 
 def _as_table(X: Indices) -> pa.Table:

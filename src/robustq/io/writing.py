@@ -6,6 +6,7 @@ import io
 import json
 import math
 import sys
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
@@ -62,11 +63,8 @@ def open_writer(path: str, schema: pa.Schema) -> Iterator[Writer]:
         file: Any = stack.enter_context(find_place(path).writing())
         ending = path.lower()
         if ending.endswith((".parquet", ".pq")):
-            # Numbers hardly repeat: a dictionary of them would cost more than it saves.
-            words = [field.name for field in schema if not pa.types.is_floating(field.type)]
-            yield stack.enter_context(
-                pq.ParquetWriter(file, schema, compression="zstd", use_dictionary=words)
-            )
+            writer = stack.enter_context(pq.ParquetWriter(file, schema, **_choose_ways(schema)))
+            yield stack.enter_context(_Behind(writer))
         elif ending.endswith((".jsonl", ".ndjson")):
             yield _JsonWriter(stack.enter_context(io.TextIOWrapper(file, encoding="utf-8")))
         elif ending.endswith(".xlsx"):
@@ -75,6 +73,50 @@ def open_writer(path: str, schema: pa.Schema) -> Iterator[Writer]:
             packed = "gzip" if ending.endswith(".gz") else None
             stream = stack.enter_context(pa.output_stream(file, compression=packed))
             yield stack.enter_context(_CsvWriter(stream, schema))
+
+
+def _choose_ways(schema: pa.Schema) -> dict[str, Any]:
+    """Return how the columns of a Parquet file are written: what costs more than it saves is not.
+
+    Fractions hardly repeat and hardly get smaller; whole numbers, such as those of the rows, lie
+    close to their neighbours; of words, nobody asks for the smallest and the largest.
+    """
+    kinds = {field.name: field.type for field in schema}
+    whole = [name for name, kind in kinds.items() if pa.types.is_integer(kind)]
+    fractions = {name for name, kind in kinds.items() if pa.types.is_floating(kind)}
+    plain = {*whole, *fractions}
+    packed = {name: "none" if name in fractions else "zstd" for name in kinds}
+    # What is within lists and records goes by names that are not those of the columns.
+    nested = any(pa.types.is_nested(kind) for kind in kinds.values())
+    return {
+        "compression": "zstd" if nested else packed,
+        "use_dictionary": [name for name in kinds if name not in plain],
+        "column_encoding": dict.fromkeys(whole, "DELTA_BINARY_PACKED"),
+        "write_statistics": sorted(plain),
+    }
+
+
+class _Behind:
+    """Writes a batch while the next one is made."""
+
+    def __init__(self, writer: Writer) -> None:
+        self.writer = writer
+        self.pool = ThreadPoolExecutor(1)
+        self.last: Future[None] | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        self.pool.shutdown()
+        if self.last is not None and kind is None:
+            self.last.result()
+
+    def write_table(self, table: pa.Table) -> None:
+        # No more than one waits: who is faster than the disk must not fill the memory.
+        if self.last is not None:
+            self.last.result()
+        self.last = self.pool.submit(self.writer.write_table, table)
 
 
 class _CsvWriter:

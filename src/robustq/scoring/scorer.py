@@ -272,7 +272,8 @@ def _check_threads(threads: Any) -> None:
 
 def _as_dictionary(positions: Indices, values: list[Any]) -> pa.DictionaryArray:
     codes = np.asarray(positions, dtype=np.int32)
-    return pa.DictionaryArray.from_arrays(pa.array(codes, mask=codes < 0), pa.array(values))
+    mask = codes < 0 if len(codes) and codes.min() < 0 else None
+    return pa.DictionaryArray.from_arrays(pa.array(codes, mask=mask), pa.array(values))
 
 
 def number_rows(table: pa.Table, before: int) -> pa.Table:

@@ -74,10 +74,12 @@ class Categorical:
 
     def _encode_dictionary(self, values: pa.DictionaryArray) -> Codes:
         lookup = self._encode_objects(as_objects(values.dictionary.to_pylist()))
-        # One more entry at the end, for the index −1 that stands for a null.
-        lookup = np.append(lookup, np.int32(MISSING))
-        indices = pc.fill_null(values.indices.cast(pa.int64()), -1)
-        return lookup[indices.to_numpy(zero_copy_only=False)]
+        indices = values.indices
+        if indices.null_count or not len(lookup):
+            # One more entry at the end, for the index that stands for a null.
+            indices = pc.fill_null(indices.cast(pa.int64()), len(lookup))
+            lookup = np.append(lookup, np.int32(MISSING))
+        return lookup.take(indices.to_numpy(), mode="clip")
 
     def _encode_objects(self, values: np.ndarray[Any, Any]) -> Codes:
         code = self.positions
@@ -91,9 +93,9 @@ class Categorical:
         if values.dtype.kind in "biu" and self.lookup is not None:
             start, table = self.lookup
             values = values.astype(np.int64, copy=False)
-            # The table has a border of unknowns on both sides, for all that lies outside.
-            position = np.clip(values, start, start + len(table) - 1) - start
-            return table[position]
+            # The table has a border of unknowns on both sides, for all that lies outside; what is
+            # too far away for 64 bits comes out on the other side, and far away there.
+            return table.take(values - start, mode="clip")
         numbers, codes = self._sorted_numbers
         if not len(numbers):
             return np.where(_missing_numbers(values), MISSING, UNKNOWN).astype(np.int32)

@@ -1,0 +1,94 @@
+"""Text in any encoding, as the UTF-8 that tables are read from."""
+
+from __future__ import annotations
+
+import codecs
+import io
+from typing import TYPE_CHECKING, Any
+
+from robustq.exceptions import InputError
+
+from .sniffing import squeeze
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["CSV_BLOCK", "Squeezed", "Utf8"]
+
+CSV_BLOCK = 1 << 23  # bytes; a row must fit into one
+KEEP_ASCII = ("utf-8", "utf-8-sig", "cp1252", "iso8859-1")
+
+
+class Utf8(io.RawIOBase):
+    """What was read already, and then the rest, in UTF-8; it ends with a line that ends.
+
+    Raises
+    ------
+    InputError
+        Where the file is not written in its encoding, or ends within a character.
+    """
+
+    def __init__(self, first: bytes, rest: Any, encoding: str, name: str) -> None:
+        self.name, self.encoding = name, encoding
+        self.decoder = codecs.getincrementaldecoder(encoding)()
+        self.keeps_ascii = codecs.lookup(encoding).name in KEEP_ASCII
+        self.line, self.ready, self.pieces = 1, memoryview(b""), self._cut(first, rest)
+
+    def readable(self) -> bool:
+        """Say yes."""
+        return True
+
+    def readinto(self, room: Any) -> int:
+        """Fill some room, and tell how much."""
+        self.ready = self.ready or memoryview(next(self.pieces, b""))
+        content, self.ready = self.ready[: len(room)], self.ready[len(room) :]
+        room[: len(content)] = content
+        return len(content)
+
+    def _cut(self, content: bytes, rest: Any) -> Iterator[bytes]:
+        text = self._decode(content)
+        while content := rest.read(CSV_BLOCK):
+            if text:
+                yield text
+            text = content if self._is_plain(content) else self._decode(content)
+        text += self._decode(b"", final=True)
+        yield text if text.endswith(b"\n") else text + b"\n"
+
+    def _is_plain(self, content: bytes) -> bool:
+        """Tell whether bytes are UTF-8 as they stand, as is quickly seen of most; count lines."""
+        pending = self.decoder.getstate()[0]
+        if pending or not self.keeps_ascii or not content.isascii():
+            return False
+        self.line += content.count(b"\n")
+        return True
+
+    def _decode(self, content: bytes, *, final: bool = False) -> bytes:
+        try:
+            text = self.decoder.decode(content, final)
+        except UnicodeDecodeError as error:
+            line = self.line + error.object[: error.start].count(b"\n")
+            wrong = f"is not written in {self.encoding} (line {line}): give its encoding"
+            what = "ends within a character: it is cut off" if final else f"{wrong} (--encoding)"
+            msg = f"{self.name} {what}"
+            raise InputError(msg) from error
+        self.line += text.count("\n")
+        return text.encode("utf-8", "surrogatepass")
+
+
+class Squeezed(io.RawIOBase):
+    """Lines whose values are spaced by one space each, however many there were."""
+
+    def __init__(self, stream: io.RawIOBase) -> None:
+        self.lines, self.rest = io.BufferedReader(stream), b""
+
+    def readable(self) -> bool:
+        """Say yes."""
+        return True
+
+    def readinto(self, room: Any) -> int:
+        """Fill some room, and tell how much."""
+        while not self.rest and (line := self.lines.readline()):
+            self.rest = squeeze(line)
+        content, self.rest = self.rest[: len(room)], self.rest[len(room) :]
+        room[: len(content)] = content
+        return len(content)
