@@ -7,6 +7,7 @@ import numpy as np
 
 from robustq.core import engine
 from robustq.core.neighbourhoods import read
+from robustq.core.reached import Reached
 from robustq.core.recursion import Gamble, oppose
 from robustq.families.naive_bayes import NaiveBayes
 from robustq.learning.counts import Layout
@@ -44,7 +45,7 @@ def margins(model, rows, ahead, behind, ball, delta):
     perturbed = read(ball).bind(model, ())
     ((_, evidence),) = model.reach(rows if isinstance(rows, Rows) else as_rows(rows))
     payoff = oppose(np.asarray(ahead), np.asarray(behind), model.locals.class_table.shape[1])
-    return Gamble(evidence, model.locals, perturbed, payoff).margins(delta)
+    return Gamble(Reached(evidence, model.locals, perturbed), payoff).margins(delta)
 
 
 def random_model(rng, classes=None, features=None, zeros=0.0, sizes=(1, 6)):

@@ -16,6 +16,7 @@ from robustq import (
 )
 from robustq.core import engine
 from robustq.core.neighbourhoods import read
+from robustq.core.reached import Reached
 from robustq.core.recursion import Gamble, oppose
 from robustq.core.witness import find_moves
 from robustq.families.witnesses import replace_locals
@@ -207,7 +208,7 @@ def test_moves_attain_the_lower_value_that_the_recursion_gives(kind, ball, sizes
         check_ball(model, moved, parts, ball, size[0], sizes)
         ((_, evidence),) = model.model_.reach(rows)
         payoff = oppose(*pair, len(model.classes_))
-        value = Gamble(evidence, model.model_.locals, bound, payoff).evaluate(size)
+        value = Gamble(Reached(evidence, model.model_.locals, bound), payoff).evaluate(size)
         before = np.exp(model.predict_joint_log_proba(table)[0])
         after = np.exp(moved.predict_joint_log_proba(table)[0])
         best, rival = (int(one[0]) for one in pair)

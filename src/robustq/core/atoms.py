@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .recursion import lower_expectations
-from .rivals import find_first_flips
+from .roots import smallest_roots
 
 if TYPE_CHECKING:
     from robustq.arrays import Floats, Indices
@@ -56,11 +56,10 @@ def margins(ball: Perturbation, log_a: Floats, log_b: Floats, delta: Floats) -> 
 
 
 def _search(ball: Perturbation, log_a: Floats, log_b: Floats) -> Floats:
-    def margin_of_each(which: Indices, delta: Floats) -> Floats:
-        return margins(ball, log_a[which], log_b[which], delta)[:, None]
+    def margin(which: Indices, delta: Floats) -> Floats:
+        return margins(ball, log_a[which], log_b[which], delta)
 
-    rivals = np.zeros((len(log_a), 1), dtype=np.intp)
-    return find_first_flips(margin_of_each, ball.domain, rivals)[0]
+    return smallest_roots(margin, ball.domain, len(log_a))
 
 
 # Where a and b are nearly all there is, 1 − D would cancel: 1 − D = rest + 2b, and so on.

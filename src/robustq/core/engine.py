@@ -17,7 +17,8 @@ from . import atoms
 from .circuits import Circuits, can_solve
 from .coupled import Coupled
 from .neighbourhoods import OnAtoms, Perturbed
-from .recursion import Gamble, oppose, take_rows
+from .reached import Reached
+from .recursion import Gamble, Margins, oppose, unit_of
 from .rivals import find_first_flips, list_rivals
 from .ties import rank_exactly
 
@@ -253,20 +254,14 @@ class _Work:
         self, perturbed: Perturbed, evidence: Evidence, rows: Indices
     ) -> tuple[Floats, Indices]:
         """Return robustness and tipping class for any ball, by the recursion alone."""
-        prediction = self.found.prediction[rows]
-        classes = self.joint.shape[1]
-        rivals = list_rivals(prediction, classes)
+        joint, prediction = self.joint[rows], self.found.prediction[rows]
+        reached = Reached(evidence, self.model.locals, perturbed)
+        margins = Margins(reached, unit_of(joint.max(axis=1)))
 
-        def margin_of_each(which: Indices, delta: Floats) -> Floats:
-            part = take_rows(evidence, which)
-            payoffs = [oppose(prediction[which], rival, classes) for rival in rivals[which].T]
-            columns = [
-                Gamble(part, self.model.locals, perturbed, payoff).margins(delta)
-                for payoff in payoffs
-            ]
-            return np.stack(columns, axis=1)
+        def margin(which: Indices, rival: Indices, delta: Floats) -> Floats:
+            return margins.of(which, oppose(prediction[which], rival, joint.shape[1]), delta)
 
-        return find_first_flips(margin_of_each, perturbed.domain, rivals)
+        return find_first_flips(margin, perturbed.domain, list_rivals(prediction, joint))
 
     # Which classes no other beats
 
@@ -314,6 +309,7 @@ class _Work:
         self, perturbed: Perturbed, evidence: Evidence, delta: Floats, order: Indices
     ) -> Bools:
         maximal = np.ones(order.shape, dtype=bool)
+        reached = Reached(evidence, self.model.locals, perturbed)
         # The best mostly beats all that can be beaten, and then nobody is left to compare.
         for first, second in itertools.combinations(range(order.shape[1]), 2):
             ahead, behind = order[:, first], order[:, second]
@@ -321,6 +317,6 @@ class _Work:
             if not len(some):
                 continue
             payoff = oppose(ahead[some], behind[some], order.shape[1])
-            contest = Gamble(take_rows(evidence, some), self.model.locals, perturbed, payoff)
-            maximal[some, behind[some]] = contest.margins(delta[some]) <= 0.0
+            margins = Gamble(reached.take(some), payoff).margins(delta[some])
+            maximal[some, behind[some]] = margins <= 0.0
         return maximal

@@ -19,7 +19,8 @@ from robustq.perturbations import Domain
 from . import engine
 from .coupled import Coupled
 from .neighbourhoods import OnAtoms
-from .recursion import Gamble, Sized, expect_sized, lower_expectations, take_rows
+from .reached import Reached
+from .recursion import Gamble, Margins, Sized, expect_sized, lower_expectations, unit_of
 from .roots import smallest_roots
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from robustq.arrays import Bools, Floats, Indices
     from robustq.tables import Rows
 
-    from .evidence import Evidence, Model
+    from .evidence import Model
     from .neighbourhoods import Bound, Perturbed
 
     Value = Callable[[Indices, Floats], Floats]
@@ -61,8 +62,9 @@ def bound_posteriors(
         )
         raise UnsupportedError(msg)
     joint = model.log_joint(rows)
+    total = np.logaddexp.reduce(joint, axis=1)
     with np.errstate(invalid="ignore"):
-        posterior = np.exp(joint - np.logaddexp.reduce(joint, axis=1, keepdims=True))
+        posterior = np.exp(joint - total[:, None])
     lower, upper = np.zeros_like(joint), np.ones_like(joint)
     possible = np.flatnonzero(joint.max(axis=1) > -np.inf)
     if len(possible):
@@ -70,7 +72,8 @@ def bound_posteriors(
         if isinstance(neighbourhood, OnAtoms):
             found = _bound_whole(neighbourhood, joint[possible], given, delta[possible])
         else:
-            found = _bound_parts(model, rows[possible], neighbourhood, delta[possible])
+            unit = unit_of(total[possible])
+            found = _bound_parts(model, rows[possible], neighbourhood, delta[possible], unit)
         # Rounding must not put the model itself outside.
         lower[possible] = np.minimum(found[0], given)
         upper[possible] = np.maximum(found[1], given)
@@ -123,41 +126,36 @@ def _bound_whole(
 
 
 def _bound_parts(
-    model: Model, rows: Rows, perturbed: Perturbed, delta: Floats
+    model: Model, rows: Rows, perturbed: Perturbed, delta: Floats, unit: Indices
 ) -> tuple[Floats, Floats]:
     classes = model.locals.class_table.shape[1]
     lower, upper = np.empty((2, len(rows), classes))
     still = not perturbed.features and not perturbed.touches(model.leaf_parts)
     for block, evidence in model.reach(rows, fold=still):
-        reached = _Reached(model, evidence, perturbed, delta[block])
+        reached = Reached(evidence, model.locals, perturbed)
+        values = _Values(reached, delta[block], unit[block])
         for c in range(classes):
-            lower[block, c], upper[block, c] = _search(reached.value(c), len(evidence.starts) - 1)
+            lower[block, c], upper[block, c] = _search(values.of(c), len(reached))
     return lower, upper
 
 
-class _Reached:
+class _Values:
     """What rows reach, and the size of each: what their roots are worth."""
 
-    def __init__(
-        self, model: Model, evidence: Evidence, perturbed: Perturbed, delta: Floats
-    ) -> None:
-        self.model, self.evidence, self.perturbed, self.delta = model, evidence, perturbed, delta
-        self.classes = model.locals.class_table.shape[1]
-        self.last = evidence.starts[1:] - 2  # the last children of the roots
-        self.branches = self._gamble(evidence, np.ones((len(delta), self.classes))).find_branches()
+    def __init__(self, reached: Reached, delta: Floats, unit: Indices) -> None:
+        self.reached, self.delta, self.unit = reached, delta, unit
+        self.margins = Margins(reached, unit)
+        self.classes = reached.locals.class_table.shape[1]
+        self.last = reached.roots - 1  # the last children of the roots
+        self.branches = reached.find_branches(self.classes)
 
-    def value(self, c: int) -> Value:
+    def of(self, c: int) -> Value:
         """Return a function of rows, and of what a class and the others pay there."""
-        if self.branches is None:
-            return lambda which, pays: self._evaluate(which, _spread(pays, c, self.classes))
-        return lambda which, pays: self._expect(which, _spread(pays, c, self.classes))
+        value = self._evaluate if self.branches is None else self._expect
+        return lambda which, pays: value(which, _spread(pays, c, self.classes))
 
     def _evaluate(self, which: Indices, payoff: Floats) -> Floats:
-        part = take_rows(self.evidence, which)
-        return self._gamble(part, payoff).margins(self.delta[which])
-
-    def _gamble(self, evidence: Evidence, payoff: Floats) -> Gamble:
-        return Gamble(evidence, self.model.locals, self.perturbed, payoff)
+        return self.margins.of(which, payoff, self.delta[which])
 
     # Sums over the classes: below them nothing depends on what classes pay but its sign.
 
@@ -168,7 +166,7 @@ class _Reached:
         )
         return expect_sized(
             lambda f: self._expect_at_roots(which, f), chosen.times(Sized.of(payoff))
-        ).mantissa
+        ).in_units(self.unit[which])
 
     @cached_property
     def _bounds(self) -> tuple[Sized, Sized]:
@@ -176,7 +174,7 @@ class _Reached:
         found = []
         for sign in (1.0, -1.0):
             payoff = np.full((len(self.delta), self.classes), sign)
-            value = self._gamble(self.evidence, payoff).evaluate(self.delta)
+            value = Gamble(self.reached, payoff).evaluate(self.delta)
             value = value.take(self._branches())
             found.append(Sized(np.abs(value.mantissa), value.exponent))
         return found[0], found[1]
@@ -188,19 +186,21 @@ class _Reached:
     @cached_property
     def _roots(self) -> tuple[Floats, Bools, Floats]:
         """The weights of the roots, whether they move, and by how much."""
-        e, perturbed = self.evidence, self.perturbed
-        free = perturbed.mask(e)[self.last]
+        e, perturbed = self.reached.evidence, self.reached.perturbed
+        free = self.reached.free[self.last]
         size = self.delta.copy()
         if perturbed.sizes == "rows":
             size[free] = perturbed.ball.local_size(size[free], e.rows[self.last[free]])
-        return self.model.locals.expand(e.local[self.last]), free, size
+        return self.reached.locals.expand(e.local[self.last]), free, size
 
     def _expect_at_roots(self, which: Indices, f: Floats) -> Floats:
         weights, moves, sizes = self._roots
         q, free, size = weights[which], moves[which], sizes[which]
         value = np.asarray((q * f).sum(axis=1))
         if free.any():
-            value[free] = lower_expectations(self.perturbed.ball, q[free], f[free], size[free])
+            value[free] = lower_expectations(
+                self.reached.perturbed.ball, q[free], f[free], size[free]
+            )
         return value
 
 

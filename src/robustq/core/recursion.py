@@ -16,7 +16,6 @@ on its own: the value is linear in each of them.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -24,21 +23,28 @@ import numpy as np
 from robustq.exceptions import UnsupportedError
 from robustq.perturbations import Perturbation
 
-from .evidence import CLASS, FEATURE, PRODUCT, SAME, SIDE, SUM, Evidence
-
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
-    from robustq.arrays import Bools, Floats, Indices
+    from robustq.arrays import Floats, Indices
 
-    from .evidence import Locals
-    from .neighbourhoods import Perturbed
+    from .evidence import Evidence
+    from .reached import Factors, Level, Mean, Reached
 
-__all__ = ["Gamble", "Sized", "expect_sized", "oppose", "take_rows"]
+__all__ = [
+    "Gamble",
+    "Margins",
+    "Sized",
+    "expect_sized",
+    "lower_expectations",
+    "oppose",
+    "spread",
+    "unit_of",
+]
 
 FLUSHED = -1000  # exponents so far below the largest are taken as 0, as long as that one counts
 HIDDEN = 2.0**-900
-NOTHING = -(1 << 60)  # the exponent of 0
+NOTHING = -(1 << 50)  # the exponent of 0: far below any other, and so are sums of a few hundred
 
 
 class Sized(NamedTuple):
@@ -66,13 +72,14 @@ class Sized(NamedTuple):
         """Write some of the numbers."""
         self.mantissa[where], self.exponent[where] = numbers
 
+    def in_units(self, exponent: Indices | int) -> Floats:
+        """Return the numbers divided by powers of two; those out of range keep their sign."""
+        return np.ldexp(self.mantissa, np.clip(self.exponent - exponent, -1000, 1000))
 
-def take_rows(evidence: Evidence, rows: Indices) -> Evidence:
-    """Return what some rows reach."""
-    lengths = np.diff(evidence.starts)[rows]
-    starts = np.concatenate([[0], np.cumsum(lengths)])
-    nodes = np.arange(starts[-1]) + np.repeat(evidence.starts[rows] - starts[:-1], lengths)
-    return Evidence(starts, *(column[nodes] for column in evidence[1:]))
+
+def unit_of(logs: Floats) -> Indices:
+    """Return exponents of powers of two about as large as what has these logarithms."""
+    return np.floor(np.maximum(logs, -1e15) / np.log(2.0)).astype(np.int64)
 
 
 def oppose(ahead: Indices, behind: Indices, classes: int) -> Floats:
@@ -87,137 +94,70 @@ class Gamble:
 
     Attributes
     ----------
-    evidence : Evidence
-    locals : Locals
-    perturbed : Perturbed
-        What is perturbed, and by which ball.
+    reached : Reached
+        What rows reach, what is perturbed there, and by which ball.
     payoff : ndarray of shape (rows, classes)
     """
 
-    evidence: Evidence
-    locals: Locals
-    perturbed: Perturbed
+    reached: Reached
     payoff: Floats
 
-    def margins(self, delta: Floats) -> Floats:
-        """Return the lower value of each row, divided by a positive number."""
-        return self.evaluate(delta).mantissa[self.evidence.starts[1:] - 1]
+    def margins(self, delta: Floats, unit: Indices | int = 0) -> Floats:
+        """Return the lower value of each row, divided by 2^unit."""
+        return self.evaluate(delta).take(self.reached.roots).in_units(unit)
 
     def evaluate(self, delta: Floats) -> Sized:
         """Return the lower value of each node."""
-        return self._evaluate(delta)[0]
+        return self.evaluate_both(delta)[0]
 
-    def _evaluate(self, delta: Floats) -> tuple[Sized, Sized, Bools]:
-        """Return the lower and the upper value of each node, and which nodes speak of the class.
+    def evaluate_both(self, delta: Floats) -> tuple[Sized, Sized]:
+        """Return the lower and the upper value of each node.
 
-        Of those that do the lower value alone means something.
+        Of those that speak of the class the lower value alone means something.
         """
-        size = self._local_sizes(delta[self._row])
-        lower = Sized(np.zeros(len(self._row)), np.full(len(self._row), NOTHING))
+        reached, e = self.reached, self.evidence
+        size = self.local_sizes(delta)
+        lower = Sized(np.zeros(len(e.op)), np.full(len(e.op), NOTHING))
         upper = Sized(lower.mantissa.copy(), lower.exponent.copy())
-        speaks = np.zeros(len(self._row), dtype=bool)
-        for nodes in self._levels:
-            op = self.evidence.op[nodes]
-            for kind, evaluate in (
-                (FEATURE, self._evaluate_features),
-                (CLASS, self._evaluate_classes),
-                (PRODUCT, self._evaluate_products),
-                (SUM, self._evaluate_sums),
-            ):
-                some = nodes[op == kind]
-                if len(some):
-                    evaluate(some, size, lower, upper, speaks)
-            again = nodes[op == SAME]
-            first = again - self.evidence.extra[again]
-            lower.put(again, lower.take(first))
-            upper.put(again, upper.take(first))
-            values = nodes[op < FEATURE]
-            fixed = Sized.of(self.evidence.p[values], self.evidence.extra[values])
-            lower.put(values, fixed)
-            upper.put(values, fixed)
-        return lower, upper, speaks
+        for level in reached.levels:
+            if len(level.features):
+                self._evaluate_features(level.features, size, lower, upper)
+            for numbers in (lower, upper):
+                numbers.put(level.marks, Sized.of(np.ones(len(level.marks))))
+                numbers.put(level.values, Sized.of(e.p[level.values], e.extra[level.values]))
+            if len(level.classes):
+                self._evaluate_classes(level, size, lower)
+            if len(level.products):
+                _evaluate_products(level, lower, upper)
+            for mean in level.means:
+                self._evaluate_sums(mean, size, lower, upper)
+            if len(level.again):
+                first = level.again - e.extra[level.again]
+                lower.put(level.again, lower.take(first))
+                upper.put(level.again, upper.take(first))
+        return lower, upper
 
-    def find_branches(self) -> Indices | None:
-        """Return for each row the child of its root for each class, if it is a sum over classes.
+    @property
+    def evidence(self) -> Evidence:
+        """What rows reach."""
+        return self.reached.evidence
 
-        That is, if each child is a product with an indicator of a class of its own, and its weight
-        that of the class.
-        """
-        e, parent = self.evidence, self._family[0]
-        roots = e.starts[1:] - 1
-        shown = np.flatnonzero((e.op == CLASS) & (e.local < 0))
-        branch = parent[shown]
-        rows, classes = self.payoff.shape
-        fits = (
-            len(shown) == rows * classes
-            and bool(np.all(e.op[roots] == SUM))
-            and bool(np.all(e.arity[roots] == classes))
-            and bool(np.all(parent[branch] == roots[self._row[shown]]))
-            and bool(np.all(e.slot[branch] == e.slot[shown]))
-        )
-        if not fits:
-            return None
-        found = np.full((rows, classes), -1, dtype=np.int64)
-        found[self._row[shown], e.slot[shown]] = branch
-        return found if np.all(found >= 0) else None
-
-    # What is known before any size is
-
-    @cached_property
-    def _row(self) -> Indices:
-        lengths = np.diff(self.evidence.starts)
-        return np.repeat(np.arange(len(lengths)), lengths)
-
-    @cached_property
-    def _family(self) -> tuple[Indices, Indices]:
-        """The parent of each node, and its height."""
-        from . import _evidence_kernels  # noqa: PLC0415 (numba is imported when it is needed)
-
-        e = self.evidence
-        parent, height = np.empty((2, len(e.op)), dtype=np.int64)
-        longest = int(np.diff(e.starts).max(initial=0))
-        _evidence_kernels.find_parents(
-            *(e.starts, e.op, e.arity, e.extra),
-            *(np.empty(longest + 1, dtype=np.int64), parent, height),
-        )
-        return parent, height
-
-    @cached_property
-    def _levels(self) -> list[Indices]:
-        """The nodes, those without children first."""
-        height = self._family[1]
-        order = np.argsort(height, kind="stable")
-        return np.split(order, np.cumsum(np.bincount(height))[:-1])
-
-    @cached_property
-    def _children(self) -> tuple[Indices, Indices]:
-        """The nodes sorted by parent, and where those of each parent begin."""
-        parent = self._family[0]
-        order = np.argsort(parent, kind="stable")
-        return order, np.searchsorted(parent[order], np.arange(len(parent)))
-
-    @cached_property
-    def _free(self) -> Bools:
-        """Which nodes have a probability that moves."""
-        return self.perturbed.mask(self.evidence)
-
-    def _local_sizes(self, delta: Floats) -> Floats:
+    def local_sizes(self, delta: Floats) -> Floats:
         """Return the size of the ball around each node's local mass function."""
-        if self.perturbed.sizes == "equal":
+        delta, perturbed = delta[self.reached.row], self.reached.perturbed
+        if perturbed.sizes == "equal":
             return delta
         size = np.zeros_like(delta)
-        free = self._free
-        size[free] = self.perturbed.ball.local_size(delta[free], self.evidence.rows[free])
+        free = self.reached.free
+        size[free] = perturbed.ball.local_size(delta[free], self.evidence.rows[free])
         return size
 
-    # The four kinds of nodes
+    # The kinds of nodes
 
-    def _evaluate_features(
-        self, nodes: Indices, size: Floats, lower: Sized, upper: Sized, _: Bools
-    ) -> None:
+    def _evaluate_features(self, nodes: Indices, size: Floats, lower: Sized, upper: Sized) -> None:
         p = self.evidence.p[nodes]
         bounds = p.copy(), p.copy()
-        free = np.flatnonzero(self._free[nodes])
+        free = np.flatnonzero(self.reached.free[nodes])
         if len(free):
             some = nodes[free]
             for bound, side in zip(bounds, ("lower", "upper"), strict=True):
@@ -226,109 +166,110 @@ class Gamble:
         upper.put(nodes, Sized.of(bounds[1]))
 
     def _bound(self, nodes: Indices, size: Floats, side: str) -> Floats:
-        ball = self.perturbed.ball
+        ball = self.reached.perturbed.ball
         method = f"{side}_probability"
         if getattr(type(ball), method) is not getattr(Perturbation, method):
             return np.asarray(getattr(ball, method)(self.evidence.p[nodes], size))
         # The ball gives expectations only: ask it about the full mass functions.
         found = np.empty(len(nodes))
-        for some, q in self._expand(nodes):
-            indicator = np.eye(q.shape[1])[self._position(nodes[some])]
+        for some, q in self.reached.expand(nodes):
+            indicator = np.eye(q.shape[1])[self.position(nodes[some])]
             sign = 1.0 if side == "lower" else -1.0
             values = lower_expectations(ball, q, sign * indicator, size[some])
             # Rounding in somebody's solver must not leave the interval.
             found[some] = np.clip(sign * values, 0.0, 1.0)
         return found
 
-    def _position(self, nodes: Indices) -> Indices:
+    def position(self, nodes: Indices) -> Indices:
+        """Return which outcome of their local mass functions nodes tell of."""
         slot = self.evidence.slot[nodes].astype(np.intp)
-        return self.locals.position(self.evidence.local[nodes], slot)
+        return self.reached.locals.position(self.evidence.local[nodes], slot)
 
-    def _expand(self, nodes: Indices) -> Iterator[tuple[Indices, Floats]]:
-        """Yield positions of nodes whose local mass functions have as many outcomes, and those."""
-        local = self.evidence.local[nodes]
-        outcomes = self.locals.outcomes(local)
-        for count in np.unique(outcomes):
-            some = np.flatnonzero(outcomes == count)
-            yield some, self.locals.expand(local[some])
-
-    def _evaluate_classes(
-        self, nodes: Indices, size: Floats, lower: Sized, upper: Sized, speaks: Bools
-    ) -> None:
-        marks = self.evidence.extra[nodes] == SIDE
-        lower.put(nodes[marks], Sized.of(np.ones(marks.sum())))
-        upper.put(nodes[marks], Sized.of(np.ones(marks.sum())))
-        nodes = nodes[~marks]
-        row, local = self._row[nodes], self.evidence.local[nodes]
-        speaks[nodes] = True
+    def _evaluate_classes(self, level: Level, size: Floats, lower: Sized) -> None:
+        nodes, leaves = level.classes, level.leaves
+        row = self.reached.row[nodes]
         value = self.payoff[row, self.evidence.slot[nodes]]
-        leaves = np.flatnonzero(local >= 0)
         if len(leaves):
-            q = self.locals.expand(local[leaves])
-            value[leaves] = self._expect(nodes[leaves], q, self.payoff[row[leaves]], size)
+            f = self.payoff[row[leaves]]
+            value[leaves] = self.expect(nodes[leaves], level.class_weights, f, size)
         lower.put(nodes, Sized.of(value))
 
-    def _expect(self, nodes: Indices, q: Floats, f: Floats, size: Floats) -> Floats:
+    def expect(self, nodes: Indices, q: Floats, f: Floats, size: Floats) -> Floats:
         """Return lower expectations, or plain ones where nothing moves."""
         value = (q * f).sum(axis=1)
-        free = np.flatnonzero(self._free[nodes])
+        free = np.flatnonzero(self.reached.free[nodes])
         if len(free):
-            ball = self.perturbed.ball
+            ball = self.reached.perturbed.ball
             value[free] = lower_expectations(ball, q[free], f[free], size[nodes[free]])
         return value
 
-    def _evaluate_products(
-        self, nodes: Indices, _: Floats, lower: Sized, upper: Sized, speaks: Bools
-    ) -> None:
-        children, first = self._children
-        arity, start = self.evidence.arity[nodes], first[nodes]
-        least, most = (Sized.of(np.ones(len(nodes))) for _ in range(2))
-        value, spoken = Sized.of(np.ones(len(nodes))), np.zeros(len(nodes), dtype=bool)
-        for k in range(int(arity.max())):
-            some = np.flatnonzero(arity > k)
-            child = children[start[some] + k]
-            own, other = some[speaks[child]], some[~speaks[child]]
-            value.put(own, lower.take(child[speaks[child]]))
-            spoken[own] = True
-            rest = child[~speaks[child]]
-            least.put(other, least.take(other).times(lower.take(rest)))
-            most.put(other, most.take(other).times(upper.take(rest)))
-        positive = ~spoken | (value.mantissa > 0.0)
-        chosen = Sized(*(np.where(positive, a, b) for a, b in zip(least, most, strict=True)))
-        lower.put(nodes, value.times(chosen))
-        upper.put(nodes, most)
-        speaks[nodes] = spoken
+    def _evaluate_sums(self, mean: Mean, size: Floats, lower: Sized, upper: Sized) -> None:
+        def expect(f: Floats) -> Floats:
+            return self.expect(mean.nodes - 1, mean.weights, f, size)
 
-    def _evaluate_sums(
-        self, nodes: Indices, size: Floats, lower: Sized, upper: Sized, speaks: Bools
-    ) -> None:
-        # The last child stands just before its parent; all have one local mass function.
-        own = nodes - 1
-        speaks[nodes] = speaks[own]
-        for some, q in self._expand(own):
+        lower.put(mean.nodes, expect_sized(expect, spread(mean, lower)))
+        silent = np.flatnonzero(~self.reached.speaks[mean.nodes])
+        if len(silent):
+            most = expect_sized(lambda f: -expect(-f), spread(mean, upper))
+            upper.put(mean.nodes[silent], most.take(silent))
 
-            def expect(f: Floats, at: Indices = own[some], q: Floats = q) -> Floats:
-                return self._expect(at, q, f, size)
 
-            lower.put(nodes[some], expect_sized(expect, self._spread(nodes[some], lower, q)))
-            free = np.flatnonzero(~speaks[nodes[some]])
-            if len(free):
-                values = self._spread(nodes[some], upper, q)
-                most = expect_sized(lambda f: -expect(-f), values)
-                upper.put(nodes[some][free], most.take(free))
+class Margins:
+    """Lower values of rows, for one payoff and size after the other, in units of their own.
 
-    def _spread(self, nodes: Indices, numbers: Sized, q: Floats) -> Sized:
-        """Return the numbers of the children of sums, by outcomes: 0 for those not reached."""
-        children, first = self._children
-        arity = self.evidence.arity[nodes]
-        owner = np.repeat(np.arange(len(nodes)), arity)
-        place = np.arange(len(owner)) - np.repeat(np.cumsum(arity) - arity, arity)
-        child = children[first[nodes][owner] + place]
-        slot = self.evidence.slot[child]
-        spread = Sized(np.zeros(q.shape), np.full(q.shape, NOTHING))
-        spread.mantissa[owner, slot] = numbers.mantissa[child]
-        spread.exponent[owner, slot] = numbers.exponent[child]
-        return spread
+    What is known of the rows that are looked at is kept, until less than half of them are.
+    """
+
+    def __init__(self, reached: Reached, unit: Indices) -> None:
+        self._all, self._unit = reached, unit
+        self._some, self._reached = np.arange(len(reached)), reached
+
+    def of(self, which: Indices, payoff: Floats, delta: Floats) -> Floats:
+        """Return the margins of some rows, in ascending order."""
+        at = self._find(which)
+        # The others that are at hand pay nothing.
+        sizes, pays = np.zeros(len(self._some)), np.zeros((len(self._some), payoff.shape[1]))
+        sizes[at], pays[at] = delta, payoff
+        return Gamble(self._reached, pays).margins(sizes, self._unit[self._some])[at]
+
+    def _find(self, which: Indices) -> Indices:
+        """Return where rows stand among those that are at hand."""
+        at = np.minimum(np.searchsorted(self._some, which), len(self._some) - 1)
+        if 2 * len(which) < len(self._some) or not np.array_equal(self._some[at], which):
+            self._some, self._reached = which, self._all
+            if len(which) < len(self._all):
+                self._reached = self._all.take(which)
+            at = np.arange(len(which))
+        return at
+
+
+def _evaluate_products(level: Level, lower: Sized, upper: Sized) -> None:
+    count = len(level.products)
+    least, most = _multiply(level.factors, lower, count), _multiply(level.factors, upper, count)
+    value = Sized.of(np.ones(count))
+    value.put(level.spoken, lower.take(level.speaker))
+    positive = value.mantissa > 0.0
+    chosen = Sized(*(np.where(positive, a, b) for a, b in zip(least, most, strict=True)))
+    lower.put(level.products, value.times(chosen))
+    upper.put(level.products, most)
+
+
+def _multiply(factors: list[Factors], numbers: Sized, count: int) -> Sized:
+    """Return products of children."""
+    product = Sized.of(np.ones(count))
+    for some, child, first in factors:
+        mantissa = np.multiply.reduceat(numbers.mantissa[child], first)
+        exponent = np.add.reduceat(numbers.exponent[child], first)
+        product.put(some, product.take(some).times(Sized(mantissa, exponent)))
+    return product
+
+
+def spread(mean: Mean, numbers: Sized) -> Sized:
+    """Return the numbers of the children of sums, by outcomes: 0 for those not reached."""
+    found = Sized(np.zeros(mean.weights.shape), np.full(mean.weights.shape, NOTHING))
+    found.mantissa[mean.place] = numbers.mantissa[mean.child]
+    found.exponent[mean.place] = numbers.exponent[mean.child]
+    return found
 
 
 def expect_sized(expect: Callable[[Floats], Floats], values: Sized) -> Sized:

@@ -16,22 +16,27 @@ if TYPE_CHECKING:
 
 __all__ = ["find_first_flips", "list_rivals"]
 
+APART = 1e-10  # what flips no earlier than this, relatively, flips at the same size
 
-def list_rivals(prediction: Indices, classes: int) -> Indices:
-    """Return for each row all classes but the predicted one, (rows, classes − 1)."""
-    every = np.arange(classes - 1)
-    return every + (every >= prediction[:, None])
+
+def list_rivals(prediction: Indices, joint: Floats) -> Indices:
+    """Return for each row all classes but the predicted one, the most probable first."""
+    order = np.argsort(-joint, axis=1, kind="stable")
+    return order[order != prediction[:, None]].reshape(len(joint), -1)
 
 
 def find_first_flips(
-    margin_of_each: Callable[[Indices, Floats], Floats], domain: Domain, rivals: Indices
+    margin: Callable[[Indices, Indices, Floats], Floats], domain: Domain, rivals: Indices
 ) -> tuple[Floats, Indices]:
     """Return the smallest size at which some rival catches up, and that rival.
 
+    Of rivals that catch up at once, the first counts. Most of the others are still behind where
+    the first one flips, and need one look.
+
     Parameters
     ----------
-    margin_of_each : callable
-        Takes rows and as many sizes; returns the margins over each rival, (rows, rivals).
+    margin : callable
+        Takes rows, a rival of each and as many sizes; returns the margins over these.
     domain : Domain
     rivals : ndarray of shape (rows, rivals)
 
@@ -42,11 +47,14 @@ def find_first_flips(
     tipping : ndarray of shape (rows,)
         −1 where nobody catches up.
     """
-    robustness = smallest_roots(
-        lambda which, delta: margin_of_each(which, delta).min(axis=1), domain, len(rivals)
-    )
+    robustness = np.full(len(rivals), np.inf)
     tipping = np.full(len(rivals), -1, dtype=np.int64)
-    flips = np.flatnonzero(np.isfinite(robustness))
-    first = margin_of_each(flips, robustness[flips]).argmin(axis=1)
-    tipping[flips] = rivals[flips, first]
+    for rival in rivals.T:
+
+        def over(which: Indices, delta: Floats, rival: Indices = rival) -> Floats:
+            return margin(which, rival[which], delta)
+
+        found = smallest_roots(over, domain, len(rivals), robustness * (1.0 - APART))
+        earlier = found < robustness
+        robustness[earlier], tipping[earlier] = found[earlier], rival[earlier]
     return robustness, tipping

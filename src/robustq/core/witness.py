@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from .evidence import CLASS, FEATURE, NONE, PRODUCT, SUM
-from .recursion import Gamble, Sized, expect_sized, oppose
+from .reached import Reached
+from .recursion import Gamble, expect_sized, oppose, spread
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
     from .evidence import Model
     from .neighbourhoods import Perturbed
+    from .recursion import Sized
 
 __all__ = ["Move", "find_moves"]
 
@@ -93,7 +95,7 @@ def find_moves(
     still = not perturbed.features and not perturbed.touches(model.leaf_parts)
     for block, evidence in model.reach(rows, fold=still):
         payoff = oppose(ahead[block], behind[block], len(model.by_frequency))
-        descent = Descent(evidence, model.locals, perturbed, payoff)
+        descent = Descent(Reached(evidence, model.locals, perturbed), payoff)
         for row, move in descent.walk(delta[block]):
             found[block.start + row].append(move)
     return [_arrange(moves) for moves in found]
@@ -115,26 +117,26 @@ class Descent(Gamble):
 
     def walk(self, delta: Floats) -> Iterator[tuple[int, Move]]:
         """Yield rows, and what moves there."""
-        if self.perturbed.sizes == "rows":
+        reached, op = self.reached, self.evidence.op
+        if reached.perturbed.sizes == "rows":
             unmoved = (delta == 0.0) & (self.margins(delta) > 0.0)
             delta = np.where(unmoved, AT_ONCE, delta)
-        lower, upper, speaks = self._evaluate(delta)
-        wanted, size = self._find_wanted(lower, speaks), self._local_sizes(delta[self._row])
-        wanted[self._find_idle(lower, speaks)] = 0
-        op = self.evidence.op
-        moving = (wanted != 0) & (delta[self._row] > 0.0)
-        leaves = np.flatnonzero(moving & self._free & (op == FEATURE))
+        lower, upper = self.evaluate_both(delta)
+        wanted, size = self._find_wanted(lower), self.local_sizes(delta)
+        wanted[self._find_idle(lower)] = 0
+        moving = (wanted != 0) & (delta[reached.row] > 0.0)
+        leaves = np.flatnonzero(moving & reached.free & (op == FEATURE))
         yield from self._move_features(leaves, wanted, size)
-        classes = np.flatnonzero(moving & self._free & (op == CLASS) & (self.evidence.local >= 0))
+        classes = np.flatnonzero(moving & reached.free & (op == CLASS) & (self.evidence.local >= 0))
         yield from self._move_classes(classes, size)
         sums = np.flatnonzero(moving & (op == SUM))
-        sums = sums[self._free[sums - 1]]
+        sums = sums[reached.free[sums - 1]]
         for way, numbers in ((1, lower), (-1, upper)):
             yield from self._move_sums(sums[wanted[sums] == way], way, numbers, size)
 
-    def _find_wanted(self, lower: Sized, speaks: Bools) -> Indices:
+    def _find_wanted(self, lower: Sized) -> Indices:
         """Return for each node 1 if it is wanted low, −1 if high, 0 if it does not matter."""
-        parent, op = self._family[0], self.evidence.op
+        parent, op, speaks = self.reached.family[0], self.evidence.op, self.reached.speaks
         above = np.maximum(parent, 0)
         # Of products with the class in one child, what that child is worth.
         spoken = np.zeros(len(op))
@@ -143,16 +145,16 @@ class Descent(Gamble):
         beside = (op[above] == PRODUCT) & speaks[above] & ~speaks
         worth = np.where(beside, np.sign(spoken[above]), 1.0).astype(np.int64)
         wanted = np.ones(len(op), dtype=np.int64)
-        for nodes in reversed(self._levels):
+        for nodes in reversed(self.reached.heights):
             inner = nodes[parent[nodes] >= 0]
             # Beside the class what counts is its sign; below anything else, what is wanted above.
             from_above = wanted[above[inner]]
             wanted[inner] = np.where(beside[inner], np.abs(from_above), from_above) * worth[inner]
         return wanted
 
-    def _find_idle(self, lower: Sized, speaks: Bools) -> Bools:
+    def _find_idle(self, lower: Sized) -> Bools:
         """Return what the class's part, which is 0 but for rounding, is multiplied with."""
-        parent, op = self._family[0], self.evidence.op
+        parent, op, speaks = self.reached.family[0], self.evidence.op, self.reached.speaks
         first = self.evaluate(np.zeros(len(self.payoff)))
         shift = np.clip(lower.exponent - first.exponent, -1000, 1000)
         gone = np.abs(np.ldexp(lower.mantissa, shift)) <= GONE * np.abs(first.mantissa)
@@ -162,7 +164,7 @@ class Descent(Gamble):
         over, idle = np.zeros((2, len(op)), dtype=bool)
         over[parent[own]] = gone[own]
         single = np.ones(len(op), dtype=bool)  # nothing but products stand above
-        for nodes in reversed(self._levels):
+        for nodes in reversed(self.reached.heights):
             inner = nodes[parent[nodes] >= 0]
             up = parent[inner]
             single[inner] = single[up] & (op[up] == PRODUCT)
@@ -172,37 +174,37 @@ class Descent(Gamble):
     def _move_features(
         self, nodes: Indices, wanted: Indices, size: Floats
     ) -> Iterator[tuple[int, Move]]:
-        for some, q in self._expand(nodes):
+        for some, q in self.reached.expand(nodes):
             at = nodes[some]
-            position = self._position(at)
+            position = self.position(at)
             f = np.eye(q.shape[1])[position] * wanted[at][:, None]
             yield from self._move(at, at, q, f, size, position)
 
     def _move_classes(self, nodes: Indices, size: Floats) -> Iterator[tuple[int, Move]]:
         if not len(nodes):
             return
-        q, f = self.locals.expand(self.evidence.local[nodes]), self.payoff[self._row[nodes]]
+        q = self.reached.locals.expand(self.evidence.local[nodes])
+        f = self.payoff[self.reached.row[nodes]]
         yield from self._move(nodes, nodes, q, f, size, np.full(len(nodes), NONE))
 
     def _move_sums(
         self, nodes: Indices, way: int, numbers: Sized, size: Floats
     ) -> Iterator[tuple[int, Move]]:
-        own = nodes - 1
-        for some, q in self._expand(own):
-            at = own[some]
+        for mean in self.reached.list_means(nodes):
+            at, q = mean.nodes - 1, mean.weights
             asked: list[Floats] = []
 
             def expect(
                 f: Floats, at: Indices = at, q: Floats = q, asked: list[Floats] = asked
             ) -> Floats:
                 asked.append(f)
-                return way * self._expect(at, q, way * f, size)
+                return way * self.expect(at, q, way * f, size)
 
-            expect_sized(expect, self._spread(nodes[some], numbers, q))
+            expect_sized(expect, spread(mean, numbers))
             f = asked[-1]  # values of such a magnitude that they count
-            single = self.evidence.arity[nodes[some]] == 1
+            single = self.evidence.arity[mean.nodes] == 1
             outcome = np.where(single, self.evidence.slot[at], NONE)
-            yield from self._move(nodes[some], at, q, way * f, size, outcome)
+            yield from self._move(mean.nodes, at, q, way * f, size, outcome)
 
     def _move(
         self, nodes: Indices, at: Indices, q: Floats, f: Floats, size: Floats, outcome: Indices
@@ -216,7 +218,7 @@ class Descent(Gamble):
         q, f : ndarray of shape (nodes, outcomes)
         size, outcome : ndarray
         """
-        moved = np.clip(self.perturbed.ball.minimising(q, f, size[at]), 0.0, 1.0)
+        moved = np.clip(self.reached.perturbed.ball.minimising(q, f, size[at]), 0.0, 1.0)
         # What is emptied leaves nothing behind: a rival of probability 0 waits for that.
         moved[(moved < EMPTY) & (moved < 1e-9 * q)] = 0.0
         gap = np.abs(q - moved)
@@ -229,7 +231,7 @@ class Descent(Gamble):
         e = self.evidence
         columns = [column[at] for column in (e.local, e.part, e.feature, e.rows)]
         told = zip(*(column[gains].tolist() for column in (*columns, outcome)), strict=True)
-        row = self._row[nodes]
+        row = self.reached.row[nodes]
         for i, about in zip(gains.tolist(), told, strict=True):
             measured = float(distance[i]), float(ratio[i])
             yield int(row[i]), Move._make((*about, q[i], moved[i], *measured))
