@@ -13,7 +13,7 @@ from .evidence import CLASS, FEATURE, PRODUCT, SAME, SIDE, SUM, Evidence
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from robustq.arrays import Bools, Floats, Indices
+    from robustq.arrays import Bools, Codes, Floats, Indices
 
     from .evidence import Locals
     from .neighbourhoods import Perturbed
@@ -37,7 +37,7 @@ class Mean(NamedTuple):
 
     nodes: Indices
     weights: Floats
-    place: tuple[Indices, Indices]
+    place: tuple[Indices, Codes]
     child: Indices
 
 
