@@ -141,6 +141,11 @@ def test_local_sizes_count_records(ball):
     assert np.all(ball.domain.contains(ball.local_size(np.geomspace(1e-300, 1e300, 99), 7.0)))
 
 
+@pytest.mark.parametrize("name", ["epsilon", "odds_ratio"])
+def test_hidden_records_never_outweigh_all_that_were_seen(name):
+    assert get(name).local_size(1e300, 10.0) < 1.0
+
+
 @every_ball
 def test_local_sizes_of_nonsense_are_refused(ball):
     with pytest.raises(InputError, match=r"rows must be 0 or more, got -1\.0"):

@@ -261,7 +261,8 @@ class _Work:
         def margin(which: Indices, rival: Indices, delta: Floats) -> Floats:
             return margins.of(which, oppose(prediction[which], rival, joint.shape[1]), delta)
 
-        return find_first_flips(margin, perturbed.domain, list_rivals(prediction, joint))
+        rivals = list_rivals(prediction, self.found.runner_up[rows], joint)
+        return find_first_flips(margin, perturbed.domain, rivals)
 
     # Which classes no other beats
 

@@ -19,9 +19,11 @@ __all__ = ["find_first_flips", "list_rivals"]
 APART = 1e-10  # what flips no earlier than this, relatively, flips at the same size
 
 
-def list_rivals(prediction: Indices, joint: Floats) -> Indices:
-    """Return for each row all classes but the predicted one, the most probable first."""
-    order = np.argsort(-joint, axis=1, kind="stable")
+def list_rivals(prediction: Indices, runner_up: Indices, joint: Floats) -> Indices:
+    """Return for each row all classes but the predicted one, the runner-up first."""
+    nearness = joint.copy()
+    nearness[np.arange(len(joint)), runner_up] = np.inf
+    order = np.argsort(-nearness, axis=1, kind="stable")
     return order[order != prediction[:, None]].reshape(len(joint), -1)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
 
 __all__ = ["from_odds", "hidden_records", "per_row", "to_odds"]
 
+LAST_BELOW_ONE = math.nextafter(1.0, 0.0)
+
 
 def per_row(delta: ArrayLike, rows: ArrayLike) -> Floats:
     """Return δ/n, infinite for n = 0, but 0 wherever δ is."""
@@ -27,7 +30,9 @@ def hidden_records(delta: ArrayLike, rows: ArrayLike) -> Floats:
     """Return δ/(n+δ), the share of δ hidden records among all, but 0 wherever δ is."""
     size, n = _check(delta, rows)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        return np.where(size > 0.0, 1.0 / (1.0 + n / size), 0.0)
+        share = np.where(size > 0.0, 1.0 / (1.0 + n / size), 0.0)
+    # However many they are, those that were seen still count.
+    return np.where((n > 0.0) & np.isfinite(size), np.minimum(share, LAST_BELOW_ONE), share)
 
 
 def to_odds(delta: ArrayLike) -> Floats:
