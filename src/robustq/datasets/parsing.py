@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Record", "parse"]
 
-MISSING = "?"
+GAP = "?"
 SIMILAR = 0.8
 REMARKS = ("|", "*")  # how the first lines of adult.test and of the flare files begin
 
@@ -49,7 +49,7 @@ def parse(source: Source, file: str, content: bytes) -> list[Record]:
     return [
         Record(place, tuple(row[name] for name in source.features), _label(source, file, row))
         for row in rows
-        if MISSING not in row.values()
+        if GAP not in row.values()
     ]
 
 
