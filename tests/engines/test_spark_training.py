@@ -1,9 +1,6 @@
 """Training on a local Spark gives the model of one machine."""
 
 import itertools
-import os
-import shutil
-import sys
 
 import numpy as np
 import pytest
@@ -14,26 +11,8 @@ from robustq.exceptions import InputError
 from robustq.learning import folds
 from tests.engines.training_tables import assert_same, make_frame
 
-sql = pytest.importorskip("pyspark.sql", reason="needs pyspark: pip install 'robustq[spark]'")
-if shutil.which("java") is None:
-    pytest.skip("needs a Java runtime", allow_module_level=True)
-
 # PySpark speaks of pandas, which is not asked for anything here.
 pytestmark = pytest.mark.filterwarnings("ignore:PySpark does not yet:FutureWarning")
-
-
-@pytest.fixture(scope="module")
-def spark():
-    os.environ["PYSPARK_PYTHON"] = sys.executable
-    session = (
-        sql.SparkSession.builder.master("local[2]")
-        .config("spark.ui.enabled", "false")
-        .config("spark.driver.host", "127.0.0.1")
-        .config("spark.sql.execution.arrow.pyspark.enabled", "true")
-        .getOrCreate()
-    )
-    yield session
-    session.stop()
 
 
 def part(spark, frame, partitions):
