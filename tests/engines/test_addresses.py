@@ -1,4 +1,4 @@
-"""`--address`: on a cluster of one's own, the command writes the very files of one machine."""
+"""`fit` and `score` with `--engine` and `--address`: the very files of one machine."""
 
 import json
 import sys
@@ -46,6 +46,13 @@ def test_a_dask_cluster_learns_the_same_file(dask_address, folder, tmp_path, nam
     done = call(*FIT, *MODELS[name], *where, "-o", tmp_path / "there", cwd=folder)
     assert done.returncode == 0, done.output
     assert (tmp_path / "there").read_bytes() == (folder / f"{name}.robustq").read_bytes()
+
+
+def test_workers_of_this_machine_learn_the_same_file(folder, tmp_path):
+    need("dask")
+    done = call(*FIT, *MODELS["nbc"], "--engine", "dask", "-o", tmp_path / "there", cwd=folder)
+    assert done.returncode == 0, done.output
+    assert (tmp_path / "there").read_bytes() == (folder / "nbc.robustq").read_bytes()
 
 
 def test_a_dask_cluster_scores_the_same(dask_address, folder, tmp_path):
