@@ -10,6 +10,17 @@ from tests.engines.processes import dask_cluster, need
 # Java starts in two thirds of the time, and is stopped before it would have paid to compile more.
 os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 
+# Who shares one of these runs in one process, where tests run in several.
+SHARED = ("dask_address", "spark", "stand_in")
+
+
+@pytest.hookimpl(tryfirst=True)  # before pytest-xdist looks
+def pytest_collection_modifyitems(items):
+    for item in items:
+        for name in SHARED:
+            if name in getattr(item, "fixturenames", ()):
+                item.add_marker(pytest.mark.xdist_group(name))
+
 
 @pytest.fixture(scope="session")
 def dask_address(tmp_path_factory):

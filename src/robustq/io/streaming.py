@@ -61,6 +61,8 @@ class TextLook:
     commas, thousands, percents : bool
         Whether there are commas, marks that tell they mark thousands, and whether all end in %.
     units : frozenset of str
+    gaps : bool
+        Whether some stand for no value, or have white space around them.
     """
 
     first: str | None = None
@@ -73,13 +75,17 @@ class TextLook:
     thousands: bool = False
     percents: bool = True
     units: frozenset[str] = frozenset()
+    gaps: bool = False
 
     @classmethod
     def of(cls, column: Any) -> TextLook:
         """Look at texts."""
-        texts = pc.unique(mark_gaps(column)).drop_null()
+        written = pc.unique(column)
+        read = mark_gaps(written)
+        gaps = not read.equals(written)
+        texts = pc.unique(read).drop_null()
         if not len(texts):
-            return cls()
+            return cls(gaps=gaps)
         bare = undress(texts)
         return cls(
             texts[0].as_py(),
@@ -92,6 +98,7 @@ class TextLook:
             any_match(texts, MARKS_THOUSANDS),
             all_match(texts, "%$"),
             frozenset(unit for unit in (*SYMBOLS, "%") if any_match(texts, f"[{unit}]")),
+            gaps,
         )
 
     def __add__(self, other: TextLook) -> TextLook:
@@ -107,21 +114,22 @@ class TextLook:
             self.thousands or other.thousands,
             self.percents and other.percents,
             self.units | other.units,
+            self.gaps or other.gaps,
         )
 
     def decide(self) -> TextType:
         """Return what the texts become; see `infer_types`."""
         if self.first is None:
-            return TextType(None, bare=False)
+            return TextType(None, bare=False, gaps=self.gaps)
         if self.whole or self.number:
-            return TextType(pa.int64() if self.whole else pa.float64(), bare=False)
+            return TextType(pa.int64() if self.whole else pa.float64(), bare=False, gaps=self.gaps)
         mixed = len(self.units) > 1 or (self.units == {"%"} and not self.percents)
         if self.written and not mixed and not (self.commas and not self.thousands):
             if self.bare_whole:
-                return TextType(pa.int64(), bare=True)
+                return TextType(pa.int64(), bare=True, gaps=self.gaps)
             if self.bare_number:
-                return TextType(pa.float64(), bare=True)
-        return TextType(None, bare=False)
+                return TextType(pa.float64(), bare=True, gaps=self.gaps)
+        return TextType(None, bare=False, gaps=self.gaps)
 
 
 def _can_be(texts: Any, pattern: str, kind: pa.DataType) -> bool:
@@ -136,14 +144,18 @@ def _can_be(texts: Any, pattern: str, kind: pa.DataType) -> bool:
 
 @dataclass(frozen=True)
 class TextType:
-    """What texts become: numbers, of texts that are bared first or not, or what they are."""
+    """What texts become: numbers, of texts that are bared first or not, or what they are.
+
+    Without gaps they are read as they stand: to look for gaps takes longer than all the rest.
+    """
 
     kind: pa.DataType | None
     bare: bool
+    gaps: bool
 
     def read(self, column: Any) -> Any:
         """Return a column of it."""
-        values = mark_gaps(column)
+        values = mark_gaps(column) if self.gaps else column
         if self.kind is None:
             return values
         return pc.utf8_ltrim(undress(values) if self.bare else values, "+").cast(self.kind)
