@@ -2,9 +2,10 @@
 
 `python -m benchmarks.engines 1000000 10000000` measures at these numbers of rows. Two processes
 each read Parquet files by the engine's own reader, score with one thread and drop the results.
-Starting processes and opening models are measured apart. Each figure is printed when it is there, so a
-long run can be interrupted; `--minutes 30` leaves out what would take longer. On a machine that does other things too,
-look at the seconds of processor time, of all processes together, and not at those of the clock.
+Starting processes and opening models are measured apart. Each figure is printed when it is there,
+so a long run can be interrupted; `--minutes 30` leaves out what would take longer. On a machine
+that does other things too, look at the seconds of processor time, of all processes together, and
+not at those of the clock.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import psutil
@@ -108,7 +109,7 @@ ENGINES: dict[str, Callable[[str], Any]] = {"plain": plainly, "dask": by_dask, "
 
 
 class Watch:
-    """The largest resident memory of a process below this one, in MiB, of Python's and of Java's."""
+    """The largest resident memory of processes below this one, in MiB: Python's and Java's."""
 
     def __init__(self) -> None:
         self.largest, self._stopped = {"python": 0.0, "java": 0.0}, threading.Event()
@@ -146,23 +147,38 @@ def save_models(folder: Path) -> dict[str, str]:
     return paths
 
 
-def spend() -> float:
-    """Return the seconds of processor time of this process and all below it."""
+def spend(kind: str = "") -> float:
+    """Return the seconds of processor time of this process and all below it, of one kind or all."""
     total = 0.0
     me = psutil.Process()
     for process in [me, *me.children(recursive=True)]:
         with suppress(psutil.Error):
-            times = process.cpu_times()
-            total += times.user + times.system
+            if kind in process.name():
+                times = process.cpu_times()
+                total += times.user + times.system
     return total
 
 
-def measure(
-    name: str, path: str, files: dict[int, list[str]], minutes: float
-) -> dict[int, tuple[float, float]]:
+class Figure(NamedTuple):
+    """Seconds by the clock, of all processors, and those of Java among them."""
+
+    seconds: float
+    work: float
+    java: float
+
+    def describe(self, rows: int) -> str:
+        """Return it in words."""
+        java = f" ({self.java / rows * 1e6:.2f} of Java)" if self.java else ""
+        return (
+            f"in {self.seconds:,.0f} s: {rows / self.seconds:,.0f} rows/s, "
+            f"{self.work / rows * 1e6:.2f} s of processors per million{java}"
+        )
+
+
+def measure(name: str, path: str, files: dict[int, list[str]], minutes: float) -> dict[int, Figure]:
     """Print what an engine takes; return its seconds, and those of processors, at each size."""
     start, spent = time.perf_counter(), spend()
-    found: dict[int, tuple[float, float]] = {}
+    found: dict[int, Figure] = {}
     with ENGINES[name](path) as run:
         few = next(iter(files.values()))[: 2 * WORKERS]
         run(few)  # every worker has opened what it needs
@@ -178,13 +194,9 @@ def measure(
                 say(f"  {name}: {rows:,} rows are left out (--minutes {minutes:g})")
                 continue
             found[rows] = _measure_once(run, paths)
-            seconds, work = found[rows]
-            say(
-                f"  {name}: {rows:,} rows in {seconds:,.0f} s: {rows / seconds:,.0f} rows/s, "
-                f"{work / rows * 1e6:.2f} s of processors per million, {watch}"
-            )
+            say(f"  {name}: {rows:,} rows {found[rows].describe(rows)}, {watch}")
         watch.stop()
-    if exponent := _say_exponent({rows: work for rows, (_, work) in found.items()}):
+    if exponent := _say_exponent({rows: figure.work for rows, figure in found.items()}):
         say(f"  {name}: {exponent}")
     return found
 
@@ -193,12 +205,12 @@ def _list_minutes(expected: dict[int, float]) -> str:
     return ", ".join(f"{rows:,} rows {minutes:.1f} min" for rows, minutes in expected.items())
 
 
-def _measure_once(run: Callable[[list[str]], int], paths: list[str]) -> tuple[float, float]:
-    start, spent = time.perf_counter(), spend()
+def _measure_once(run: Callable[[list[str]], int], paths: list[str]) -> Figure:
+    start, spent, java = time.perf_counter(), spend(), spend("java")
     if run(paths) != len(paths) * PART:
         msg = "rows were lost"
         raise RuntimeError(msg)
-    return time.perf_counter() - start, spend() - spent
+    return Figure(time.perf_counter() - start, spend() - spent, spend("java") - java)
 
 
 def say(text: str) -> None:
@@ -228,7 +240,7 @@ def main() -> None:
         files = {rows: write_files(Path(folder), rows) for rows in sorted(set(options.rows))}
         for model in options.models:
             say(f"{model}, {COLUMNS} columns, {WORKERS} workers")
-            found: dict[str, dict[int, tuple[float, float]]] = {}
+            found: dict[str, dict[int, Figure]] = {}
             for name in options.engines:
                 found[name] = measure(name, paths[model], files, options.minutes)
                 first = options.engines[0]
@@ -238,9 +250,9 @@ def main() -> None:
 
 def _compare(
     name: str,
-    found: dict[int, tuple[float, float]],
+    found: dict[int, Figure],
     other: str,
-    known: dict[int, tuple[float, float]],
+    known: dict[int, Figure],
 ) -> None:
     for kind, index in (("rows/s", 0), ("rows per second of processors", 1)):
         ratios = (known[rows][index] / found[rows][index] for rows in found if rows in known)

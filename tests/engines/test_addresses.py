@@ -1,6 +1,7 @@
 """`fit` and `score` with `--engine` and `--address`: the very files of one machine."""
 
 import json
+import shutil
 import sys
 
 import pyarrow as pa
@@ -61,6 +62,26 @@ def test_a_dask_cluster_scores_the_same(dask_address, folder, tmp_path):
     assert done.returncode == 0, done.output
     found, known = tmp_path / "there.parquet", folder / "scored.parquet"
     assert pq.read_table(found).equals(pq.read_table(known))
+
+
+@pytest.mark.parametrize(
+    ("spoil", "said"),
+    [
+        (lambda path: path.write_bytes(path.read_bytes()[:-100]), "cannot be read as a table"),
+        (lambda path: pq.write_table(pq.read_table(path).drop("y"), path), "no column 'y'"),
+        (lambda path: path.unlink(), "matches no file"),
+    ],
+    ids=["cut off", "without the target", "not there"],
+)
+def test_what_is_wrong_with_a_file_is_told(dask_address, folder, tmp_path, spoil, said):
+    shutil.copytree(folder / "table", tmp_path / "table")
+    spoil(tmp_path / "table" / "1.parquet")
+    where = ("--engine", "dask", "--address", dask_address, "-o", "m.robustq")
+    table = ("fit", "table/1.*" if "match" in said else "table", "--target", "y", "--model", "nbc")
+    done = call(*table, *where, cwd=tmp_path)
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert not (tmp_path / "m.robustq").exists()
 
 
 # Both in one process: its Java starts once.

@@ -1,5 +1,7 @@
 """`robustq score --engine`: the same output as without."""
 
+import time
+
 import pyarrow.parquet as pq
 import pytest
 
@@ -71,3 +73,14 @@ def test_errors_of_workers_name_the_file(folder, dask_address):
     assert done.returncode == 2
     assert "wrong.parquet: column 'size' holds" in done.stderr
     assert not (folder / "none.parquet").exists()
+
+
+def test_a_cluster_without_workers_is_told_of(monkeypatch):
+    need("dask")
+    import distributed  # noqa: PLC0415 (not always installed)
+
+    monkeypatch.setattr(clusters, "CALM", 0.01)
+    with distributed.LocalCluster(n_workers=0, dashboard_address=":0") as place:
+        address = place.scheduler_address
+        with pytest.warns(UserWarning, match="has no workers yet"), clusters.open_dask(address):
+            time.sleep(0.5)

@@ -70,9 +70,7 @@ def test_other_types_are_the_same_values(spark, path):
 
 
 def test_kept_columns_keep_their_types(spark, path):
-    frame = as_frame(spark).selectExpr(
-        "*", "timestamp '2024-01-01' AS `wh``e.n`", "array(1) AS a"
-    )
+    frame = as_frame(spark).selectExpr("*", "timestamp '2024-01-01' AS `wh``e.n`", "array(1) AS a")
     scored = engine.score(frame, path, keep="all")
     assert scored.schema.fields[:6] == frame.schema.fields
     with warnings.catch_warnings():

@@ -5,8 +5,9 @@ import itertools
 import numpy as np
 import pytest
 
-from robustq import BayesianNetworkClassifier, NaiveBayesClassifier
+from robustq import BayesianNetworkClassifier, NaiveBayesClassifier, blocks
 from robustq.engines.spark import fit
+from robustq.engines.spark_training import SparkFilePartitions
 from robustq.exceptions import InputError
 from robustq.learning import folds
 from tests.engines.training_tables import assert_same, make_frame
@@ -46,3 +47,13 @@ def test_what_is_wrong_is_said_as_on_one_machine(spark):
     frame = part(spark, make_frame(rows=300), 2)
     with pytest.raises(InputError, match="no column 'z'"):
         fit(frame, "z")
+
+
+def count_threads(*_):
+    return blocks._allowed.get()
+
+
+def test_a_task_uses_one_thread(spark):
+    parts = SparkFilePartitions(spark, [list, list])
+    assert parts.run(count_threads, max) == 1
+    assert parts.spread(count_threads, [0]) == [1]
