@@ -67,8 +67,14 @@ def test_a_dask_cluster_scores_the_same(dask_address, folder, tmp_path):
 @pytest.mark.parametrize(
     ("spoil", "said"),
     [
-        (lambda path: path.write_bytes(path.read_bytes()[:-100]), "cannot be read as a table"),
-        (lambda path: pq.write_table(pq.read_table(path).drop("y"), path), "no column 'y'"),
+        (
+            lambda path: path.write_bytes(path.read_bytes()[:-100]),
+            "1.parquet cannot be read as a table",
+        ),
+        (
+            lambda path: pq.write_table(pq.read_table(path).drop("y"), path),
+            "1.parquet has no column 'y'",
+        ),
         (lambda path: path.unlink(), "matches no file"),
     ],
     ids=["cut off", "without the target", "not there"],
@@ -81,6 +87,7 @@ def test_what_is_wrong_with_a_file_is_told(dask_address, folder, tmp_path, spoil
     done = call(*table, *where, cwd=tmp_path)
     assert done.returncode == 2
     assert said in done.stderr
+    assert "0.parquet" not in done.stderr  # nothing is wrong with it
     assert not (tmp_path / "m.robustq").exists()
 
 

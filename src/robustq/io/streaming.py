@@ -30,6 +30,8 @@ from robustq.tables.texts import (
     undress,
 )
 
+from .columns import require_columns
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
@@ -37,7 +39,9 @@ if TYPE_CHECKING:
 
     from .sources import Source
 
-__all__ = ["FilePart", "find_types", "is_larger_than_memory", "make_parts"]
+__all__ = ["ASKED", "FilePart", "find_types", "is_larger_than_memory", "make_parts"]
+
+ASKED = "which is asked for"
 
 BATCH_ROWS = 1 << 15  # fewer at a time than for scoring: several copies of them are made
 TIMES = 4  # how much more memory learning takes than the table alone
@@ -172,15 +176,19 @@ class FilePart:
         What its columns of text become.
     as_text : tuple of str
         Columns to make text of: names of classes that are numbers.
+    required : tuple of str
+        Columns that it must have.
     """
 
     source: Source
     types: dict[str, TextType] = field(default_factory=dict)
     as_text: tuple[str, ...] = ()
+    required: tuple[str, ...] = ()
 
     def __call__(self) -> Iterator[pa.Table]:
         """Yield its rows, a batch at a time."""
         for table in self.source.read():
+            require_columns(self.required, table.column_names, self.source.name, ASKED)
             yield pa.table({name: self._read(name, table[name]) for name in table.column_names})
 
     def _read(self, name: str, column: Any) -> Any:
@@ -191,8 +199,14 @@ class FilePart:
         return column.cast(pa.string()) if name in self.as_text else column
 
 
-def make_parts(sources: Sequence[Source]) -> list[FilePart]:
+def make_parts(sources: Sequence[Source], required: Sequence[str]) -> list[FilePart]:
     """Return files as parts of a table, before anybody has looked into them.
+
+    Parameters
+    ----------
+    sources : sequence of Source
+    required : sequence of str
+        Columns that each of them must have.
 
     Raises
     ------
@@ -205,7 +219,7 @@ def make_parts(sources: Sequence[Source]) -> list[FilePart]:
             raise InputError(msg)
     rows = (min(source.batch_rows, BATCH_ROWS) for source in sources)
     return [
-        FilePart(replace(source, batch_rows=most))
+        FilePart(replace(source, batch_rows=most), required=tuple(required))
         for source, most in zip(sources, rows, strict=True)
     ]
 
