@@ -28,9 +28,9 @@ test: $(ready) ## Run all tests (doctests, examples, documentation), and tell wh
 test-quick: $(ready) ## Run the tests that are not slow, in a minute
 	$(bin)/python -m pytest $(parallel) -m 'not slow' --durations=5 --durations-min=1 $(ARGS)
 
-# One at a time: each of them has the cores for a cluster of its own.
+# Two at a time: most of them wait for processes of their own. Those that share a cluster stay together.
 test-engines: $(engines) ## Run the tests of Spark, Dask and what else is outside, with all of it installed
-	$(bin)/python -m pytest tests/engines $(ARGS)
+	$(bin)/python -m pytest tests/engines -n 2 --dist loadgroup $(ARGS)
 
 fuzz: $(ready) ## Attack with ever new seeds (ARGS="--seconds 600"; ARGS="--guided --attack files" with atheris)
 	$(bin)/python -m tests.hostile $(ARGS)

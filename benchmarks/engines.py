@@ -2,8 +2,10 @@
 
 `python -m benchmarks.engines 1000000 10000000` measures at these numbers of rows. Two processes
 each read Parquet files by the engine's own reader, score with one thread and drop the results.
-Starting processes and opening models are measured apart. On a machine that does other things too,
-look at the seconds of processor time, of all processes together, and not at those of the clock.
+Starting processes and opening models are measured apart. Each figure is printed when it is there,
+so a long run can be interrupted; `--minutes 30` leaves out what would take longer. On a machine
+that does other things too, look at the seconds of processor time, of all processes together, and
+not at those of the clock.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import psutil
@@ -107,26 +109,29 @@ ENGINES: dict[str, Callable[[str], Any]] = {"plain": plainly, "dask": by_dask, "
 
 
 class Watch:
-    """The largest resident memory of any Python process below this one, in MiB."""
+    """The largest resident memory of processes below this one, in MiB: Python's and Java's."""
 
     def __init__(self) -> None:
-        self.largest, self._stopped = 0.0, threading.Event()
+        self.largest, self._stopped = {"python": 0.0, "java": 0.0}, threading.Event()
         threading.Thread(target=self._look, daemon=True).start()
 
     def _look(self) -> None:
         me = psutil.Process()
         while not self._stopped.wait(0.5):
             for child in me.children(recursive=True):
-                try:
-                    if "python" in child.name():
-                        size = child.memory_info().rss / 2**20
-                        self.largest = max(self.largest, size)
-                except psutil.Error:
-                    continue
+                with suppress(psutil.Error):
+                    name, size = child.name(), child.memory_info().rss / 2**20
+                    for kind in (kind for kind in self.largest if kind in name):
+                        self.largest[kind] = max(self.largest[kind], size)
 
     def stop(self) -> None:
         """Look no more."""
         self._stopped.set()
+
+    def __str__(self) -> str:
+        """Return what was seen."""
+        java = f" ({self.largest['java']:,.0f} of Java)" if self.largest["java"] else ""
+        return f"{self.largest['python']:,.0f} MiB in the largest worker{java}"
 
 
 def save_models(folder: Path) -> dict[str, str]:
@@ -142,47 +147,70 @@ def save_models(folder: Path) -> dict[str, str]:
     return paths
 
 
-def spend() -> float:
-    """Return the seconds of processor time of this process and all below it."""
+def spend(kind: str = "") -> float:
+    """Return the seconds of processor time of this process and all below it, of one kind or all."""
     total = 0.0
     me = psutil.Process()
     for process in [me, *me.children(recursive=True)]:
         with suppress(psutil.Error):
-            times = process.cpu_times()
-            total += times.user + times.system
+            if kind in process.name():
+                times = process.cpu_times()
+                total += times.user + times.system
     return total
 
 
-def measure(name: str, path: str, files: dict[int, list[str]]) -> list[tuple[float, float]]:
+class Figure(NamedTuple):
+    """Seconds by the clock, of all processors, and those of Java among them."""
+
+    seconds: float
+    work: float
+    java: float
+
+    def describe(self, rows: int) -> str:
+        """Return it in words."""
+        java = f" ({self.java / rows * 1e6:.2f} of Java)" if self.java else ""
+        return (
+            f"in {self.seconds:,.0f} s: {rows / self.seconds:,.0f} rows/s, "
+            f"{self.work / rows * 1e6:.2f} s of processors per million{java}"
+        )
+
+
+def measure(name: str, path: str, files: dict[int, list[str]], minutes: float) -> dict[int, Figure]:
     """Print what an engine takes; return its seconds, and those of processors, at each size."""
     start, spent = time.perf_counter(), spend()
-    found: list[tuple[float, float]] = []
+    found: dict[int, Figure] = {}
     with ENGINES[name](path) as run:
         few = next(iter(files.values()))[: 2 * WORKERS]
-        for _ in range(2):
-            begun = time.perf_counter()
-            run(few)  # every worker has opened what it needs
-        whole = sum(map(len, files.values())) / len(few) * (time.perf_counter() - begun)
-        say(
-            f"  {name}: start {time.perf_counter() - start:.1f} s, {spend() - spent:.1f} of "
-            f"processors; all rows will take some {whole / 60:.1f} min"
-        )
+        run(few)  # every worker has opened what it needs
+        begun = time.perf_counter()
+        run(few)
+        each = (time.perf_counter() - begun) / len(few) / 60
+        say(f"  {name}: start {begun - start:.1f} s, {spend() - spent:.1f} of processors")
+        expected = {rows: each * len(paths) for rows, paths in files.items()}
+        say(f"  {name}: expected " + _list_minutes(expected))
         watch = Watch()
         for rows, paths in files.items():
-            start, spent = time.perf_counter(), spend()
-            if run(paths) != len(paths) * PART:
-                raise RuntimeError(name)
-            found.append((time.perf_counter() - start, spend() - spent))
-            seconds, work = found[-1]
-            say(
-                f"  {name}: {rows:,} rows: {rows / seconds:,.0f} rows/s, "
-                f"{work / rows * 1e6:.2f} s of processors per million, "
-                f"{watch.largest:,.0f} MiB in the largest worker"
-            )
+            if expected[rows] > minutes:
+                say(f"  {name}: {rows:,} rows are left out (--minutes {minutes:g})")
+                continue
+            found[rows] = _measure_once(run, paths)
+            say(f"  {name}: {rows:,} rows {found[rows].describe(rows)}, {watch}")
         watch.stop()
-    if exponent := _say_exponent(list(files), [work for _, work in found]):
+    if exponent := _say_exponent({rows: figure.work for rows, figure in found.items()}):
         say(f"  {name}: {exponent}")
     return found
+
+
+def _list_minutes(expected: dict[int, float]) -> str:
+    return ", ".join(f"{rows:,} rows {minutes:.1f} min" for rows, minutes in expected.items())
+
+
+def _measure_once(run: Callable[[list[str]], int], paths: list[str]) -> Figure:
+    start, spent, java = time.perf_counter(), spend(), spend("java")
+    if run(paths) != len(paths) * PART:
+        msg = "rows were lost"
+        raise RuntimeError(msg)
+    return Figure(time.perf_counter() - start, spend() - spent, spend("java") - java)
 
 
 def say(text: str) -> None:
@@ -190,10 +218,11 @@ def say(text: str) -> None:
     print(text, flush=True)
 
 
-def _say_exponent(sizes: list[int], seconds: list[float]) -> str:
-    if len(sizes) < 2:
+def _say_exponent(seconds: dict[int, float]) -> str:
+    if len(seconds) < 2:
         return ""
-    slope = math.log(seconds[-1] / seconds[0]) / math.log(sizes[-1] / sizes[0])
+    few, many = min(seconds), max(seconds)
+    slope = math.log(seconds[many] / seconds[few]) / math.log(many / few)
     return f"work grows as rows^{slope:.2f}"
 
 
@@ -203,6 +232,7 @@ def main() -> None:
     reading.add_argument("rows", nargs="*", type=int, default=[1_000_000])
     reading.add_argument("--engines", nargs="+", default=list(ENGINES), choices=list(ENGINES))
     reading.add_argument("--models", nargs="+", default=["nbc", "forest"])
+    reading.add_argument("--minutes", type=float, default=math.inf, help="the most for one figure")
     options = reading.parse_args()
     warnings.simplefilter("ignore")
     with tempfile.TemporaryDirectory() as folder:
@@ -210,16 +240,22 @@ def main() -> None:
         files = {rows: write_files(Path(folder), rows) for rows in sorted(set(options.rows))}
         for model in options.models:
             say(f"{model}, {COLUMNS} columns, {WORKERS} workers")
-            found = {name: measure(name, paths[model], files) for name in options.engines}
-            for name in options.engines[1:]:
-                _compare(name, found[name], options.engines[0], found[options.engines[0]])
+            found: dict[str, dict[int, Figure]] = {}
+            for name in options.engines:
+                found[name] = measure(name, paths[model], files, options.minutes)
+                first = options.engines[0]
+                if name != first:
+                    _compare(name, found[name], first, found[first])
 
 
 def _compare(
-    name: str, found: list[tuple[float, float]], other: str, known: list[tuple[float, float]]
+    name: str,
+    found: dict[int, Figure],
+    other: str,
+    known: dict[int, Figure],
 ) -> None:
     for kind, index in (("rows/s", 0), ("rows per second of processors", 1)):
-        ratios = (b[index] / a[index] for a, b in zip(found, known, strict=True))
+        ratios = (known[rows][index] / found[rows][index] for rows in found if rows in known)
         say(f"  {name} / {other}, {kind}: {', '.join(f'{ratio:.2f}' for ratio in ratios)}")
 
 

@@ -1,22 +1,17 @@
 """`robustq score --engine`: the same output as without."""
 
-import shutil
-import subprocess
-import sys
+import time
 
 import pyarrow.parquet as pq
 import pytest
 
+from robustq.engines import clusters
+from tests.cli.commands import call, run
+
+from .processes import need
 from .tables import make_table, save_model
 
 pytestmark = pytest.mark.workers
-
-ROBUSTQ = [sys.executable, "-m", "robustq"]
-
-
-def run(*arguments):
-    command = [*ROBUSTQ, *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +19,7 @@ def folder(tmp_path_factory):
     made = tmp_path_factory.mktemp("command")
     save_model(made)
     pq.write_table(make_table(), made / "rows.parquet")
-    done = run(*list_arguments(made, "plain.parquet"))
+    done = call(*list_arguments(made, "plain.parquet"))
     assert done.returncode == 0, done.stderr
     return made
 
@@ -39,10 +34,10 @@ def list_arguments(folder, output):
 
 @pytest.mark.parametrize("engine", ["dask", "spark"])
 def test_the_output_is_that_of_the_plain_command(folder, engine):
-    pytest.importorskip({"dask": "distributed", "spark": "pyspark"}[engine])
-    if engine == "spark" and shutil.which("java") is None:
-        pytest.skip("Spark runs on Java")
-    done = run(*list_arguments(folder, f"{engine}.parquet"), "--engine", engine)
+    need(engine)
+    # Of Spark a process has one session, which other tests use.
+    command = call if engine == "dask" else run
+    done = command(*list_arguments(folder, f"{engine}.parquet"), "--engine", engine)
     assert done.returncode == 0, done.stderr
     found, known = (pq.read_table(folder / f"{one}.parquet") for one in (engine, "plain"))
     assert found.equals(known)
@@ -57,20 +52,35 @@ def test_the_output_is_that_of_the_plain_command(folder, engine):
         (["--engine", "ray"], "--engine must be dask or spark, got 'ray'"),
         (["--address", "local[2]"], "Add --engine dask or --engine spark"),
         (["--engine", "dask", "--address", "nowhere"], "no Dask scheduler answers there"),
+        (["--engine", "dask", "--address", "tcp://127.0.0.1:9"], "no Dask scheduler answers there"),
+        (["--engine", "dask", "--address", "https://127.0.0.1"], "no Dask scheduler answers there"),
     ],
 )
-def test_what_is_wrong_is_said_with_its_remedy(folder, options, said):
-    done = run(*list_arguments(folder, "none.parquet"), *options)
+def test_what_is_wrong_is_said_with_its_remedy(folder, options, said, monkeypatch):
+    monkeypatch.setattr(clusters, "PATIENCE", "1s")
+    done = call(*list_arguments(folder, "none.parquet"), *options)
     assert done.returncode == 2
     assert said in done.stderr
     assert not (folder / "none.parquet").exists()
 
 
-def test_errors_of_workers_name_the_file(folder):
+def test_errors_of_workers_name_the_file(folder, dask_address):
     table = make_table().set_column(3, "size", make_table()["colour"])
     pq.write_table(table, folder / "wrong.parquet")
     arguments = ["score", folder / "nbc.robustq", folder / "wrong.parquet"]
-    done = run(*arguments, "-o", folder / "none.parquet", "--engine", "dask")
+    where = ("--engine", "dask", "--address", dask_address)
+    done = call(*arguments, "-o", folder / "none.parquet", *where)
     assert done.returncode == 2
     assert "wrong.parquet: column 'size' holds" in done.stderr
     assert not (folder / "none.parquet").exists()
+
+
+def test_a_cluster_without_workers_is_told_of(monkeypatch):
+    need("dask")
+    import distributed  # noqa: PLC0415 (not always installed)
+
+    monkeypatch.setattr(clusters, "CALM", 0.01)
+    with distributed.LocalCluster(n_workers=0, dashboard_address=":0") as place:
+        address = place.scheduler_address
+        with pytest.warns(UserWarning, match="has no workers yet"), clusters.open_dask(address):
+            time.sleep(0.5)

@@ -1,11 +1,15 @@
 """Training on two worker processes of Dask gives the model of one machine."""
 
+import os
+import signal
+
 import numpy as np
 import pandas as pd
 import pytest
 
-from robustq import BayesianNetworkClassifier, NaiveBayesClassifier
+from robustq import BayesianNetworkClassifier, NaiveBayesClassifier, blocks
 from robustq.engines.dask import fit
+from robustq.engines.dask_training import DaskPartitions
 from robustq.exceptions import InputError, TableWarning
 from robustq.learning import folds
 from tests.engines.training_tables import assert_same, make_frame
@@ -30,6 +34,34 @@ def test_workers_learn_the_model_of_one_machine(name):
     for partitions in (1, 5):
         parted = fit(dd.from_pandas(frame, npartitions=partitions), "y", MAKE[name]())
         assert_same(parted, whole)
+
+
+def test_a_worker_that_dies_changes_nothing(cluster, tmp_path):
+    frame, marker = make_frame(rows=folds.FEW + 500), tmp_path / "died"
+
+    def die_once(part, number):
+        if len(part) and part.index[0] > 5000 and not marker.exists():
+            marker.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return part
+
+    parts = dd.from_pandas(frame, npartitions=4)
+    parts = parts.map_partitions(die_once, 0, meta=parts._meta)
+    whole = NaiveBayesClassifier(1.0).fit(frame.drop(columns="y"), frame["y"])
+    assert_same(fit(parts, "y", NaiveBayesClassifier(1.0)), whole)
+    assert marker.exists()
+    cluster.wait_for_workers(2, timeout=60)
+
+
+def count_threads(*_):
+    return blocks._allowed.get()
+
+
+@pytest.mark.usefixtures("cluster")
+def test_a_task_uses_one_thread():
+    parts = DaskPartitions([list, list])
+    assert parts.run(count_threads, max) == 1
+    assert parts.spread(count_threads, [{}, ()]) == [1, 1]
 
 
 @pytest.mark.usefixtures("cluster")

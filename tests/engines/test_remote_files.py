@@ -72,6 +72,7 @@ def _set(patch, address):
     patch.setenv("AWS_SECRET_ACCESS_KEY", "hidden")
     patch.setenv("AWS_DEFAULT_REGION", "us-east-1")
     patch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    patch.setenv("AWS_MAX_ATTEMPTS", "2")  # s3fs tries again by itself
     s3fs.S3FileSystem.clear_instance_cache()  # it would not look at the environment again
 
 

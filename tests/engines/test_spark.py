@@ -1,9 +1,7 @@
 """On Spark's workers, scores are those of the plain scorer, to the bit."""
 
 import os
-import shutil
 import signal
-import sys
 import warnings
 
 import pytest
@@ -14,9 +12,7 @@ from robustq.exceptions import InputError, UnknownValueWarning
 
 from .tables import KEY, UNKNOWN, make_table, save_model, score_plainly, sort
 
-sql = pytest.importorskip("pyspark.sql")
 pytestmark = [
-    pytest.mark.skipif(shutil.which("java") is None, reason="Spark runs on Java"),
     # Of pyspark's own, about pandas and sockets.
     pytest.mark.filterwarnings("ignore::FutureWarning"),
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
@@ -25,23 +21,12 @@ pytestmark = [
 
 
 @pytest.fixture(scope="module")
-def session():
-    """Two workers; a task may fail three times."""
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    building = sql.SparkSession.builder.master("local[2,4]").config("spark.ui.enabled", "false")
-    building = building.config("spark.ui.showConsoleProgress", "false")
-    made = building.config("spark.sql.shuffle.partitions", "4").getOrCreate()
-    yield made
-    made.stop()
-
-
-@pytest.fixture(scope="module")
 def path(tmp_path_factory):
     return save_model(tmp_path_factory.mktemp("models"))
 
 
-def as_frame(session, partitions=4):
-    return session.createDataFrame(make_table()).repartition(partitions)
+def as_frame(spark, partitions=4):
+    return spark.createDataFrame(make_table()).repartition(partitions)
 
 
 def collect(frame):
@@ -53,10 +38,10 @@ def collect(frame):
 
 
 @pytest.mark.parametrize("kind", ["nbc", "forest"])
-def test_two_workers_say_what_one_scorer_says(session, tmp_path, kind):
+def test_two_workers_say_what_one_scorer_says(spark, tmp_path, kind):
     path = save_model(tmp_path, kind)
     known = score_plainly(path, delta=0.01)
-    scored = engine.score(as_frame(session), path, keep=[KEY], delta=0.01)
+    scored = engine.score(as_frame(spark), path, keep=[KEY], delta=0.01)
     path.unlink()  # the model has been sent
     found, said = collect(scored)
     assert found.equals(known)
@@ -64,9 +49,9 @@ def test_two_workers_say_what_one_scorer_says(session, tmp_path, kind):
     assert [one.counts for one in said] == [UNKNOWN]
 
 
-def test_partitions_may_be_empty(session, path):
-    frame = session.createDataFrame(make_table()).repartition(3, "colour").coalesce(4)
-    nothing = session.createDataFrame(make_table().slice(0, 0), schema=frame.schema)
+def test_partitions_may_be_empty(spark, path):
+    frame = spark.createDataFrame(make_table()).repartition(3, "colour").coalesce(4)
+    nothing = spark.createDataFrame(make_table().slice(0, 0), schema=frame.schema)
     found, said = collect(engine.score(frame.union(nothing).repartition(6, KEY), path, keep=[KEY]))
     assert found.equals(score_plainly(path))
     assert [one.counts for one in said] == [UNKNOWN]
@@ -75,8 +60,8 @@ def test_partitions_may_be_empty(session, path):
     assert not said
 
 
-def test_other_types_are_the_same_values(session, path):
-    frame = as_frame(session)
+def test_other_types_are_the_same_values(spark, path):
+    frame = as_frame(spark)
     for column, kind in (("code", "double"), ("code", "string"), ("size", "string")):
         cast = frame.withColumn(column, frame[column].cast(kind))
         found, said = collect(engine.score(cast, path, keep=[KEY]))
@@ -84,10 +69,8 @@ def test_other_types_are_the_same_values(session, path):
         assert [one.counts for one in said] == [UNKNOWN]
 
 
-def test_kept_columns_keep_their_types(session, path):
-    frame = as_frame(session).selectExpr(
-        "*", "timestamp '2024-01-01' AS `wh``e.n`", "array(1) AS a"
-    )
+def test_kept_columns_keep_their_types(spark, path):
+    frame = as_frame(spark).selectExpr("*", "timestamp '2024-01-01' AS `wh``e.n`", "array(1) AS a")
     scored = engine.score(frame, path, keep="all")
     assert scored.schema.fields[:6] == frame.schema.fields
     with warnings.catch_warnings():
@@ -109,10 +92,10 @@ class Deadly:
             yield scored
 
 
-def test_a_worker_that_dies_changes_nothing(session, path, tmp_path, monkeypatch):
+def test_a_worker_that_dies_changes_nothing(spark, path, tmp_path, monkeypatch):
     marker, make = tmp_path / "died", engine._Task
     monkeypatch.setattr(engine, "_Task", lambda *given: Deadly(make(*given), marker))
-    found, said = collect(engine.score(as_frame(session), path, keep=[KEY]))
+    found, said = collect(engine.score(as_frame(spark), path, keep=[KEY]))
     assert marker.exists()
     assert found.equals(score_plainly(path))
     assert [one.counts for one in said] == [UNKNOWN]
@@ -141,14 +124,14 @@ class Counting:
             opening._unpack = unpack
 
 
-def test_a_worker_reads_the_model_once(session, tmp_path, monkeypatch):
+def test_a_worker_reads_the_model_once(spark, tmp_path, monkeypatch):
     path, log, make = save_model(tmp_path), tmp_path / "log", engine._Task
     # Another model than those of other tests, which workers know already.
     model = load(path)
     model.training_["note"] = str(tmp_path)
     model.save(path)
     monkeypatch.setattr(engine, "_Task", lambda *given: Counting(make(*given), log))
-    scored = engine.score(as_frame(session, 8), path, keep=[KEY])
+    scored = engine.score(as_frame(spark, 8), path, keep=[KEY])
     for _ in range(2):
         collect(scored)
     workers = log.read_text().split()
@@ -156,8 +139,8 @@ def test_a_worker_reads_the_model_once(session, tmp_path, monkeypatch):
     assert len(set(workers)) == len(workers)
 
 
-def test_what_cannot_be_done_is_said_at_once(session, path):
+def test_what_cannot_be_done_is_said_at_once(spark, path):
     with pytest.raises(InputError, match="the frame has no column 'name', which is to be kept"):
-        engine.score(as_frame(session), path, keep=["name"])
+        engine.score(as_frame(spark), path, keep=["name"])
     with pytest.raises(InputError, match="has no column 'size'"):
-        engine.score(as_frame(session).drop("size"), path)
+        engine.score(as_frame(spark).drop("size"), path)

@@ -1,39 +1,19 @@
 """Training on a local Spark gives the model of one machine."""
 
 import itertools
-import os
-import shutil
-import sys
 
 import numpy as np
 import pytest
 
-from robustq import BayesianNetworkClassifier, NaiveBayesClassifier
+from robustq import BayesianNetworkClassifier, NaiveBayesClassifier, blocks
 from robustq.engines.spark import fit
+from robustq.engines.spark_training import SparkFilePartitions
 from robustq.exceptions import InputError
 from robustq.learning import folds
 from tests.engines.training_tables import assert_same, make_frame
 
-sql = pytest.importorskip("pyspark.sql", reason="needs pyspark: pip install 'robustq[spark]'")
-if shutil.which("java") is None:
-    pytest.skip("needs a Java runtime", allow_module_level=True)
-
 # PySpark speaks of pandas, which is not asked for anything here.
 pytestmark = pytest.mark.filterwarnings("ignore:PySpark does not yet:FutureWarning")
-
-
-@pytest.fixture(scope="module")
-def spark():
-    os.environ["PYSPARK_PYTHON"] = sys.executable
-    session = (
-        sql.SparkSession.builder.master("local[2]")
-        .config("spark.ui.enabled", "false")
-        .config("spark.driver.host", "127.0.0.1")
-        .config("spark.sql.execution.arrow.pyspark.enabled", "true")
-        .getOrCreate()
-    )
-    yield session
-    session.stop()
 
 
 def part(spark, frame, partitions):
@@ -67,3 +47,13 @@ def test_what_is_wrong_is_said_as_on_one_machine(spark):
     frame = part(spark, make_frame(rows=300), 2)
     with pytest.raises(InputError, match="no column 'z'"):
         fit(frame, "z")
+
+
+def count_threads(*_):
+    return blocks._allowed.get()
+
+
+def test_a_task_uses_one_thread(spark):
+    parts = SparkFilePartitions(spark, [list, list])
+    assert parts.run(count_threads, max) == 1
+    assert parts.spread(count_threads, [0]) == [1]

@@ -41,6 +41,16 @@ def test_a_lazy_frame_of_polars_is_scored_in_its_order(path, engine):
     assert scored.collect_schema() == found.schema
 
 
+def test_categories_of_polars_are_values(path):
+    polars = pytest.importorskip("polars")
+    frame = polars.from_arrow(make_table())
+    for kind in (polars.Categorical, polars.Enum(["mauve", "blue", "green", "red"])):
+        given = frame.with_columns(polars.col("colour").cast(kind)).lazy()
+        found, said = hear(polars_engine.score(given, path, keep=[KEY]).collect)
+        assert as_arrow(found).equals(score_plainly(path))
+        assert said == [UNKNOWN]
+
+
 def test_polars_asks_for_less(path, tmp_path):
     polars = pytest.importorskip("polars")
     known = score_plainly(path)
@@ -75,6 +85,17 @@ def test_a_relation_of_duckdb_is_scored_in_its_order(path):
     found, said = hear(reader.read_all)
     assert found.schema.equals(reader.schema)
     assert flatten(found).equals(score_plainly(path, rows))
+    assert said == [UNKNOWN]
+
+
+def test_enums_of_duckdb_are_values(path):
+    duckdb = pytest.importorskip("duckdb")
+    connection = duckdb.connect()
+    connection.register("rows", make_table())
+    kind = "ENUM ('mauve', 'blue', 'green', 'red')"
+    relation = connection.sql(f"SELECT * REPLACE (colour::{kind} AS colour) FROM rows ORDER BY id")  # noqa: S608
+    found, said = hear(duckdb_engine.score(relation, path, keep=[KEY]).read_all)
+    assert flatten(found).equals(score_plainly(path))
     assert said == [UNKNOWN]
 
 

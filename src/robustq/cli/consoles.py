@@ -264,8 +264,8 @@ def naming_options(options: Mapping[str, str]) -> Iterator[None]:
 
 
 @contextmanager
-def naming_file(name: str) -> Iterator[None]:
-    """Let errors about what a file holds name the file; those about options stay as they are."""
+def naming_file(*names: str) -> Iterator[None]:
+    """Let errors about what files hold name them; those about options stay as they are."""
     from robustq.exceptions import (  # noqa: PLC0415
         InputError,
         UnknownNameError,
@@ -276,9 +276,10 @@ def naming_file(name: str) -> Iterator[None]:
         yield
     except (InputError, UnsupportedError) as error:
         about_option = isinstance(error, UnknownNameError) or str(error).startswith("--")
-        if about_option or name in str(error):
+        if about_option or any(name in str(error) for name in names):
             raise
-        msg = f"{name}: {error}"
+        more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+        msg = f"{names[0]}{more}: {error}"
         raise type(error)(msg) from error
 
 

@@ -100,7 +100,10 @@ def evaluate(
     names = [find_indicator(name) for name in split_list(indicators)]
     ball = find_neighbourhood(perturbation)
     title, name = name_file(model), name_file(test)
-    with showing_progress(f"reading {name}") as progress, naming_file(sources[0].name):
+    with (
+        showing_progress(f"reading {name}") as progress,
+        naming_file(*(source.name for source in sources)),
+    ):
         read = read_table(sources, infer=False)
         read.require([label], hide_secrets(test), "the labels (--target)")
         X, y, rows = separate_features(classifier, read.table, label, hide_secrets(test))

@@ -104,7 +104,7 @@ def explain(
         classifier = find_model(model)
     asked, kept = find_neighbourhood(perturbation), split_list(keep)
     _check_question(classifier, asked, kept)
-    with showing_progress("reading") as progress, naming_file(sources[0].name):
+    with showing_progress("reading") as progress, naming_file(*(source.name for source in sources)):
         table = read_table(sources, infer=False).table
         progress.begin("explaining")
         told = _Told(classifier, table, asked, sources[0].name)

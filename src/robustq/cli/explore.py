@@ -109,7 +109,10 @@ def _make(
     sources = open_sources([data], reading)
     check_output(output, [source.path for source in sources])
     name = name_file(data)
-    with showing_progress(f"reading {name}") as progress, naming_file(sources[0].name):
+    with (
+        showing_progress(f"reading {name}") as progress,
+        naming_file(*(source.name for source in sources)),
+    ):
         read = read_table(sources, infer=False)
         label = target or classifier.training_.get("target")
         if target:

@@ -151,11 +151,14 @@ def fit(
     }
     needs_whole = [name for name, asked in whole.items() if asked]
     if goes_in_parts(made, sources, engine, address, needs_whole):
-        with naming_file(sources[0].name), naming_options(OPTIONS | name_options(made)):
+        with (
+            naming_file(*(source.name for source in sources)),
+            naming_options(OPTIONS | name_options(made)),
+        ):
             fit_in_parts(made, sources, train, columns, engine, address, output)
         return
     share = None if no_holdout else holdout
-    with naming_file(sources[0].name):
+    with naming_file(*(source.name for source in sources)):
         read = _read(sources, train, columns, target_bins, target_threshold)
         estimator, found = _learn(made, read.data, share, seed, max_error, confidence, perturbation)
     estimator.training_ |= {"target": target, "source": name_file(train)}

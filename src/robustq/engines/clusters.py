@@ -9,6 +9,7 @@ import shutil
 import signal
 import sys
 import threading
+import warnings
 from contextlib import ExitStack, contextmanager, suppress
 from multiprocessing import resource_tracker
 from typing import TYPE_CHECKING, Any
@@ -20,22 +21,25 @@ from robustq.texts import shorten
 from .extras import require_extra
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 __all__ = ["ENGINES", "check_engine", "explaining", "open_dask", "open_spark"]
 
 ENGINES = ("dask", "spark")
 PATIENCE = "20s"  # for a scheduler to answer
+CALM = 15.0  # seconds without a worker before somebody is told
 ATTEMPTS = 4  # that Spark makes at a task, on one machine as on a cluster
-# Free memory that a worker of Dask keeps: 64 KiB by default, and then every block asks the system
-# for its memory anew: 0.25 s more for a million rows.
-KEPT = 1 << 28
+# Free memory that a worker keeps: 64 KiB by default in Dask, and then every block asks the system
+# for its memory anew: 0.25 s more for a million rows. In Spark that is 0.1 s.
+KEPT, PIECE = 1 << 28, 1 << 25
 # Java checks every access to Arrow's memory unless told otherwise: a fifth of its time.
 UNCHECKED = "-Darrow.enable_unsafe_memory_access=true -Darrow.enable_null_check_for_get=false"
 SPARK_SETTINGS = {
     "spark.ui.showConsoleProgress": "false",
     "spark.driver.defaultJavaOptions": UNCHECKED,
     "spark.executor.defaultJavaOptions": UNCHECKED,
+    "spark.executorEnv.MALLOC_TRIM_THRESHOLD_": str(KEPT),
+    "spark.executorEnv.MALLOC_MMAP_THRESHOLD_": str(PIECE),
     "spark.sql.execution.arrow.maxRecordsPerBatch": "131072",
 }
 ERROR = re.compile(r"\s*(?!org\.|java\.)[\w.]*(Error|Exception|Exit|Interrupt)\b: .*")
@@ -82,8 +86,30 @@ def open_dask(address: str | None) -> Iterator[Any]:
         stack.callback(_close, client)
         if address is None:
             client.wait_for_workers(count_cores())
+        else:
+            stack.enter_context(_telling_of_nobody(address, lambda: len(client.nthreads())))
         stack.enter_context(client.as_current())
         yield client
+
+
+@contextmanager
+def _telling_of_nobody(address: str, count: Callable[[], int]) -> Iterator[None]:
+    """Warn once if no worker has come after a while; some clusters start them for the work."""
+    ended = threading.Event()
+
+    def look() -> None:
+        if ended.wait(CALM):
+            return
+        with suppress(Exception):  # that a cluster has ended is said elsewhere
+            if not count():
+                msg = f"{address} has no workers yet: what is asked of them waits (Ctrl-C ends it)"
+                warnings.warn(msg, stacklevel=1)
+
+    threading.Thread(target=look, daemon=True).start()
+    try:
+        yield
+    finally:
+        ended.set()
 
 
 def _close(opened: Any) -> None:
@@ -156,11 +182,18 @@ def open_spark(address: str | None, name: str) -> Iterator[Any]:
             )
             raise InputError(msg) from error
     try:
-        yield session
+        with _telling_of_nobody(master, lambda: _count_executors(session)):
+            yield session
     finally:
         with suppress(Exception):
             session.sparkContext.cancelAllJobs()
             session.stop()
+
+
+def _count_executors(session: Any) -> int:
+    java = session.sparkContext._jsc.sc()  # noqa: SLF001 (Python is not told)
+    driver = 0 if java.isLocal() else 1
+    return int(java.getExecutorMemoryStatus().size()) - driver
 
 
 @contextmanager

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
 
+from robustq.blocks import using_threads
 from robustq.families.parted import fit_parts
 from robustq.learning.partitions import Reader
 
@@ -46,8 +48,7 @@ class DaskPartitions:
         while len(found) > 1:
             pairs = [found[start : start + 2] for start in range(0, len(found), 2)]
             found = [join(*pair) if len(pair) > 1 else pair[0] for pair in pairs]
-        with explaining(FAILED):
-            whole: T = dask.compute(found[0])[0]
+        whole: T = _compute(found)[0]
         return whole
 
     def spread(self, work: Callable[[Any], T], items: Sequence[Any]) -> list[T]:
@@ -56,29 +57,33 @@ class DaskPartitions:
 
         shipped = _ship(work)
         do = dask.delayed(_apply, pure=False)
-        with explaining(FAILED):
-            return list(dask.compute(*(do(shipped, _ship(item)) for item in items)))
+        return _compute([do(shipped, _ship(item)) for item in items])
+
+
+def _compute(wanted: list[Any]) -> list[Any]:
+    import dask  # noqa: PLC0415 (an extra)
+
+    with explaining(FAILED), warnings.catch_warnings():
+        # What workers need travels with their tasks: so it is not lost with a worker.
+        warnings.filterwarnings("ignore", "Sending large graph")
+        return list(dask.compute(*wanted))
+
+
+def _ship(thing: Any) -> Any:
+    """Return something as a task of its own: it goes once to each worker that needs it."""
+    import dask  # noqa: PLC0415 (an extra)
+
+    return dask.delayed(thing, pure=False, traverse=False)
 
 
 def _apply(work: Callable[[Any], T], item: Any) -> T:
-    return work(item)
-
-
-def _ship(work: Any) -> Any:
-    """Return the work as something that goes to each worker once."""
-    import dask  # noqa: PLC0415 (an extra)
-
-    try:
-        from distributed import get_client  # noqa: PLC0415 (not everybody has it)
-
-        client = get_client()
-    except (ImportError, ValueError):
-        return dask.delayed(work, pure=False, traverse=False)
-    return client.scatter(work, broadcast=True, hash=False)
+    with using_threads(1):  # Dask runs as many tasks as its workers have threads
+        return work(item)
 
 
 def _do(work: Work[T], index: int, part: Any) -> T:
-    return work(index, part() if callable(part) else _cut(part))
+    with using_threads(1):
+        return work(index, part() if callable(part) else _cut(part))
 
 
 def _cut(frame: Any) -> Iterator[pa.Table]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
 
+from robustq.blocks import using_threads
 from robustq.exceptions import RobustqError
 from robustq.families.parted import fit_parts
 from robustq.learning.partitions import Reader
@@ -73,9 +74,16 @@ class SparkFilePartitions:
 def _spread(session: Any, work: Callable[[Any], T], items: Sequence[Any]) -> list[T]:
     with explaining(FAILED):
         done: list[T] = (
-            session.sparkContext.parallelize(list(items), len(items)).map(work).collect()
+            session.sparkContext.parallelize(list(items), len(items))
+            .map(partial(_apply, work))
+            .collect()
         )
     return done
+
+
+def _apply(work: Callable[[Any], T], item: Any) -> T:
+    with using_threads(1):  # Spark runs a task on each core
+        return work(item)
 
 
 def _do(work: Work[Any], batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -97,7 +105,8 @@ def _do_file(work: Work[Any], part: tuple[int, Callable[[], Iterable[pa.Table]]]
 def _guard(work: Work[Any], index: int, tables: Iterable[pa.Table]) -> bytes:
     """Return what the work gives, or what is wrong with the rows: Spark would bury it in Java."""
     try:
-        return pickle.dumps(work(index, tables))
+        with using_threads(1):
+            return pickle.dumps(work(index, tables))
     except RobustqError as error:
         return pickle.dumps(error)
 

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 
+from robustq.blocks import count_cores
 from robustq.exceptions import FileError, InputError
 from robustq.files import Place, explain_os_error, find_place, name_file
 from robustq.tables.texts import with_decimal_point
@@ -208,7 +209,8 @@ class Source:
             wanted = self._choose(choose, names)
             rows, done = max(1, file.metadata.num_rows), 0
             yielded = False
-            for batch in file.iter_batches(self.batch_rows, columns=wanted):
+            threads = count_cores() > 1  # where one is allowed, Arrow starts none either
+            for batch in file.iter_batches(self.batch_rows, columns=wanted, use_threads=threads):
                 done += len(batch)
                 self.share = done / rows
                 yielded = True

@@ -30,6 +30,8 @@ from robustq.tables.texts import (
     undress,
 )
 
+from .columns import require_columns
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
@@ -37,7 +39,9 @@ if TYPE_CHECKING:
 
     from .sources import Source
 
-__all__ = ["FilePart", "find_types", "is_larger_than_memory", "make_parts"]
+__all__ = ["ASKED", "FilePart", "find_types", "is_larger_than_memory", "make_parts"]
+
+ASKED = "which is asked for"
 
 BATCH_ROWS = 1 << 15  # fewer at a time than for scoring: several copies of them are made
 TIMES = 4  # how much more memory learning takes than the table alone
@@ -61,6 +65,8 @@ class TextLook:
     commas, thousands, percents : bool
         Whether there are commas, marks that tell they mark thousands, and whether all end in %.
     units : frozenset of str
+    gaps : bool
+        Whether some stand for no value, or have white space around them.
     """
 
     first: str | None = None
@@ -73,13 +79,17 @@ class TextLook:
     thousands: bool = False
     percents: bool = True
     units: frozenset[str] = frozenset()
+    gaps: bool = False
 
     @classmethod
     def of(cls, column: Any) -> TextLook:
         """Look at texts."""
-        texts = pc.unique(mark_gaps(column)).drop_null()
+        written = pc.unique(column)
+        read = mark_gaps(written)
+        gaps = not read.equals(written)
+        texts = pc.unique(read).drop_null()
         if not len(texts):
-            return cls()
+            return cls(gaps=gaps)
         bare = undress(texts)
         return cls(
             texts[0].as_py(),
@@ -92,6 +102,7 @@ class TextLook:
             any_match(texts, MARKS_THOUSANDS),
             all_match(texts, "%$"),
             frozenset(unit for unit in (*SYMBOLS, "%") if any_match(texts, f"[{unit}]")),
+            gaps,
         )
 
     def __add__(self, other: TextLook) -> TextLook:
@@ -107,21 +118,22 @@ class TextLook:
             self.thousands or other.thousands,
             self.percents and other.percents,
             self.units | other.units,
+            self.gaps or other.gaps,
         )
 
     def decide(self) -> TextType:
         """Return what the texts become; see `infer_types`."""
         if self.first is None:
-            return TextType(None, bare=False)
+            return TextType(None, bare=False, gaps=self.gaps)
         if self.whole or self.number:
-            return TextType(pa.int64() if self.whole else pa.float64(), bare=False)
+            return TextType(pa.int64() if self.whole else pa.float64(), bare=False, gaps=self.gaps)
         mixed = len(self.units) > 1 or (self.units == {"%"} and not self.percents)
         if self.written and not mixed and not (self.commas and not self.thousands):
             if self.bare_whole:
-                return TextType(pa.int64(), bare=True)
+                return TextType(pa.int64(), bare=True, gaps=self.gaps)
             if self.bare_number:
-                return TextType(pa.float64(), bare=True)
-        return TextType(None, bare=False)
+                return TextType(pa.float64(), bare=True, gaps=self.gaps)
+        return TextType(None, bare=False, gaps=self.gaps)
 
 
 def _can_be(texts: Any, pattern: str, kind: pa.DataType) -> bool:
@@ -136,14 +148,18 @@ def _can_be(texts: Any, pattern: str, kind: pa.DataType) -> bool:
 
 @dataclass(frozen=True)
 class TextType:
-    """What texts become: numbers, of texts that are bared first or not, or what they are."""
+    """What texts become: numbers, of texts that are bared first or not, or what they are.
+
+    Without gaps they are read as they stand: to look for gaps takes longer than all the rest.
+    """
 
     kind: pa.DataType | None
     bare: bool
+    gaps: bool
 
     def read(self, column: Any) -> Any:
         """Return a column of it."""
-        values = mark_gaps(column)
+        values = mark_gaps(column) if self.gaps else column
         if self.kind is None:
             return values
         return pc.utf8_ltrim(undress(values) if self.bare else values, "+").cast(self.kind)
@@ -160,15 +176,19 @@ class FilePart:
         What its columns of text become.
     as_text : tuple of str
         Columns to make text of: names of classes that are numbers.
+    required : tuple of str
+        Columns that it must have.
     """
 
     source: Source
     types: dict[str, TextType] = field(default_factory=dict)
     as_text: tuple[str, ...] = ()
+    required: tuple[str, ...] = ()
 
     def __call__(self) -> Iterator[pa.Table]:
         """Yield its rows, a batch at a time."""
         for table in self.source.read():
+            require_columns(self.required, table.column_names, self.source.name, ASKED)
             yield pa.table({name: self._read(name, table[name]) for name in table.column_names})
 
     def _read(self, name: str, column: Any) -> Any:
@@ -179,8 +199,14 @@ class FilePart:
         return column.cast(pa.string()) if name in self.as_text else column
 
 
-def make_parts(sources: Sequence[Source]) -> list[FilePart]:
+def make_parts(sources: Sequence[Source], required: Sequence[str]) -> list[FilePart]:
     """Return files as parts of a table, before anybody has looked into them.
+
+    Parameters
+    ----------
+    sources : sequence of Source
+    required : sequence of str
+        Columns that each of them must have.
 
     Raises
     ------
@@ -193,7 +219,7 @@ def make_parts(sources: Sequence[Source]) -> list[FilePart]:
             raise InputError(msg)
     rows = (min(source.batch_rows, BATCH_ROWS) for source in sources)
     return [
-        FilePart(replace(source, batch_rows=most))
+        FilePart(replace(source, batch_rows=most), required=tuple(required))
         for source, most in zip(sources, rows, strict=True)
     ]
 

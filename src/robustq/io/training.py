@@ -13,7 +13,7 @@ from robustq.learning.partitions import LocalPartitions, Reader
 from .columns import require_columns
 from .sniffing import CsvOptions
 from .sources import as_path, open_sources
-from .streaming import find_types, make_parts
+from .streaming import ASKED, find_types, make_parts
 from .targets import refuse_classes
 
 if TYPE_CHECKING:
@@ -119,9 +119,9 @@ def fit_sources(
     as_text : tuple of str
         Columns to make text of.
     """
-    wanted = [reader.target, *reader.drop, *([reader.weight] if reader.weight else [])]
-    require_columns(wanted, sources[0].names(), sources[0].name, "which is asked for")
-    parts = make_parts(sources)
+    wanted = [reader.target, *([reader.weight] if reader.weight else [])]
+    require_columns([*wanted, *reader.drop], sources[0].names(), sources[0].name, ASKED)
+    parts = make_parts(sources, wanted)
     typed, notes = find_types(parts, place(parts))
     workers = place([replace(part, as_text=as_text) for part in typed])
     fitted = fit_parts(estimator, workers, reader, check=refuse_classes)
