@@ -7,8 +7,18 @@ import sys
 
 import numpy as np
 from numba import types
+from numba.core.caching import NullCache
 
-from robustq.kernels import digest, float_vector, float_vector_out, inner, kernel, reordered
+from robustq.kernels import (
+    _compile,
+    _declare,
+    digest,
+    float_vector,
+    float_vector_out,
+    inner,
+    kernel,
+    reordered,
+)
 
 # Few and small ones: how they are kept is the same for all, and each is compiled twice here.
 SCRIPT = """
@@ -48,7 +58,10 @@ def add_squares(xs):
     return total, len(xs)
 
 
-@kernel(types.void(float_vector, float_vector_out))
+MEASURING = types.void(float_vector, float_vector_out)
+
+
+@kernel(MEASURING)
 def measure(xs, out):
     total, count = add_squares(xs)
     out[0], out[1] = total, square(total / count)
@@ -96,7 +109,9 @@ def test_a_damaged_or_foreign_cache_is_compiled_anew_and_mended(tmp_path):
 
 def test_a_kernel_holds_all_that_it_calls_each_compiled_once():
     xs, out = np.arange(100.0), np.empty(2)
-    measure(xs, out)
+    declared = _declare(measure.__wrapped__, MEASURING, allocates=False)
+    declared._cache = NullCache()  # as if nothing was on disk
+    _compile(declared, MEASURING)(xs, out)
     assert out.tolist() == [np.sum(xs**2), np.mean(xs**2) ** 2]
     assert [len(part.overloads) for part in (square, add_squares)] == [1, 1]
 

@@ -14,6 +14,7 @@ from types import CodeType, FunctionType, ModuleType
 import numpy as np
 from numba import types
 from numba.core.dispatcher import Dispatcher
+from numba.core.typing.templates import Signature
 
 __all__ = ["PATIENCE", "Interpreted", "is_small"]
 
@@ -54,7 +55,9 @@ class Interpreted:
     """
 
     def __init__(self, function, signature, meanings):
-        if signature.return_type not in _RESULTS or not all(map(_is_known, signature.args)):
+        if not isinstance(signature, Signature) or signature.return_type not in _RESULTS:
+            raise LookupError(signature)  # nobody told what it returns
+        if not all(map(_is_known, signature.args)):
             raise LookupError(signature)
         self._function = _translate(function, dict(meanings))
         self._kinds = signature.args
