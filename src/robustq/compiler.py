@@ -9,7 +9,7 @@ import functools
 
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler
-from numba.core.compiler_machinery import register_pass
+from numba.core.compiler_machinery import PassManager, register_pass
 from numba.core.lowering import Lower
 from numba.core.typed_passes import NativeLowering
 from numba.core.types import Function
@@ -24,6 +24,7 @@ __all__ = ["KernelCompiler", "PartCompiler"]
 _RELIED_ON = {
     JITCodeLibrary: "_optimize_final_module _finalize_final_module _finalize_dynamic_globals",
     Compiler: "define_pipelines _compile_core",
+    PassManager: "_ENFORCING",
     Context: "_lookup_global",
     Function: "get_call_type get_impl_key",
     NativeLowering: "lowering_class name",
@@ -122,6 +123,8 @@ class _Lowering(NativeLowering):
 # What passes are for that kernels have no use for, and that take a tenth of the time: closures, and
 # expressions of whole arrays.
 _UNUSED = {"inline_closure_likes", "nopython_rewrites"}
+# And where no references are counted: when variables are not needed any more.
+_OF_REFERENCES = {"ir_legalization"}
 
 
 class KernelCompiler(Compiler):
@@ -135,11 +138,14 @@ class KernelCompiler(Compiler):
     def define_pipelines(self):
         """Return numba's, without what is not needed."""
         pipelines = super().define_pipelines()
+        unused = _UNUSED if self.state.flags.nrt else _UNUSED | _OF_REFERENCES
         for pipeline in pipelines:
+            # Else numba looks after each pass at how long variables live, which nobody asks for.
+            pipeline._ENFORCING = False  # noqa: SLF001
             pipeline.passes = [
                 (_Lowering, *rest) if step is NativeLowering else (step, *rest)
                 for step, *rest in pipeline.passes
-                if step.name() not in _UNUSED
+                if step.name() not in unused
             ]
         return pipelines
 

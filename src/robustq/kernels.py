@@ -8,6 +8,7 @@ import gc
 import hashlib
 import pickle
 import threading
+import time
 import zlib
 from collections.abc import Callable
 from contextlib import contextmanager, suppress
@@ -16,11 +17,14 @@ from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 import numba
+import numpy as np
 from numba import types
 from numba.core.caching import IndexDataCacheFile
 from numba.core.cgutils import ir, unpack_tuple
 from numba.core.dispatcher import Dispatcher
 from numba.extending import intrinsic
+
+from .interpreter import PATIENCE, Interpreted, is_small
 
 try:
     from .compiler import KernelCompiler, PartCompiler
@@ -141,6 +145,14 @@ def leading_zeros(_context, _word):
     return types.uint64(types.uint64), generate
 
 
+# The same for Python.
+MEANINGS = {
+    count_bits: lambda word: np.uint64(int(word).bit_count()),
+    lowest_bit: lambda word: np.uint64((int(word) & -int(word)).bit_length() - 1),
+    leading_zeros: lambda word: np.uint64(64 - int(word).bit_length()),
+}
+
+
 @intrinsic
 def add_scaled(_context, _out, _row, _table, _place, _side, _factor):
     """Add factor · table[place, side] to out[row], sixteen floats of 32 bits each.
@@ -178,7 +190,7 @@ KERNELS: dict[str, Callable[[], None]] = {}
 
 
 def kernel(signature, *, allocates=False):
-    """Compile a function for one signature, when it is first called.
+    """Compile a function for one signature, when it is first called with more than a little.
 
     One that makes no arrays needs no code that counts references to them, which saves a
     quarter of the time to compile.
@@ -188,27 +200,67 @@ def kernel(signature, *, allocates=False):
     """
 
     def wrap(function):
-        compiled: list[Any] = []
-        lock = threading.Lock()
-
-        def prepare():
-            with lock:
-                if not compiled:
-                    compiled.append(_compile(function, signature, allocates))
+        tiers = _Tiers(function, signature, allocates)
 
         @functools.wraps(function)
         def call(*arguments):
-            if not compiled:
-                prepare()
-            return compiled[0](*arguments)
+            if tiers.compiled is None:
+                return tiers.run(arguments)
+            return tiers.compiled(*arguments)
 
-        KERNELS[f"{function.__module__}.{function.__qualname__}"] = prepare
+        KERNELS[f"{function.__module__}.{function.__qualname__}"] = tiers.compile
         return call
 
     return wrap
 
 
-def _compile(function, signature, allocates):
+class _Tiers:
+    """A kernel as it is found on disk, interpreted while there is little to do, or compiled."""
+
+    def __init__(self, function, signature, allocates):
+        self.compiled = None
+        self._made = function, signature, allocates
+        self._lock = threading.Lock()
+        self._dispatcher = self._interpreted = None
+        self._patience = PATIENCE
+
+    def compile(self):
+        """Compile it, or find it on disk."""
+        with self._lock:
+            self._find()
+            if self.compiled is None:
+                self.compiled = _compile(self._dispatcher, self._made[1])
+
+    def run(self, arguments):
+        """Return what it does, while it is not compiled."""
+        if self._patience > 0.0 and is_small(arguments):
+            with self._lock:
+                self._find()
+            if self.compiled is None and self._patience > 0.0:
+                began = time.perf_counter()
+                try:
+                    return self._interpreted(arguments)
+                except LookupError:
+                    self._patience = 0.0
+                finally:
+                    self._patience -= time.perf_counter() - began
+        self.compile()
+        return self.compiled(*arguments)
+
+    def _find(self):
+        if self._dispatcher is not None:
+            return
+        function, signature, allocates = self._made
+        self._dispatcher = _declare(function, signature, allocates)
+        self.compiled = _load(self._dispatcher, signature)
+        try:
+            self._interpreted = Interpreted(function, signature, MEANINGS)
+        except LookupError:
+            self._patience = 0.0
+
+
+def _declare(function, signature, allocates):
+    """Return what is to be compiled, and where it is kept."""
     options = {
         "nogil": True,
         "error_model": "numpy",
@@ -218,19 +270,36 @@ def _compile(function, signature, allocates):
     if OF_KERNELS and not allocates:
         options["_nrt"] = False
     try:
-        compiled = numba.njit(cache=True, **options)(function)
+        declared = numba.njit(cache=True, **options)(function)
     except RuntimeError:
         # Neither beside the package nor at home may anything be written.
-        compiled = numba.njit(**options)(function)
-    else:
-        # There is no public way to say how it is kept.
-        cache = compiled._cache  # noqa: SLF001
-        stamp = digest(function, signature, allocates)
-        cache._cache_file = _CacheFile(cache.cache_path, cache._impl.filename_base, stamp)  # noqa: SLF001
+        return numba.njit(**options)(function)
+    # There is no public way to say how it is kept.
+    cache = declared._cache  # noqa: SLF001
+    stamp = digest(function, signature, allocates)
+    cache._cache_file = _CacheFile(cache.cache_path, cache._impl.filename_base, stamp)  # noqa: SLF001
+    return declared
+
+
+def _load(declared, signature):
+    """Return a kernel as it is found on disk, or None."""
+    file = getattr(declared._cache, "_cache_file", None)  # noqa: SLF001
+    if file is None:
+        return None
+    file.only_looks = True
+    try:
+        return _compile(declared, signature)
+    except _NotKeptError:
+        return None
+    finally:
+        file.only_looks = False
+
+
+def _compile(declared, signature):
     with _without_collecting():
-        compiled.compile(signature)
-    compiled.disable_compile()
-    return compiled
+        declared.compile(signature)
+    declared.disable_compile()
+    return declared
 
 
 @contextmanager
@@ -299,6 +368,10 @@ COMPILER = repr(
 )
 
 
+class _NotKeptError(Exception):
+    """A kernel is not on disk."""
+
+
 class _CacheFile(IndexDataCacheFile):
     """A compiled kernel on disk, good for the very code, numba and machine it was made with.
 
@@ -307,7 +380,15 @@ class _CacheFile(IndexDataCacheFile):
     first: what is damaged, or made for something else, is as good as not there, and is replaced.
     """
 
+    only_looks = False  # instead of letting numba compile what is not there
+
     def load(self, key):
+        found = self._read(key)
+        if found is None and self.only_looks:
+            raise _NotKeptError
+        return found
+
+    def _read(self, key):
         try:
             content = Path(self._path(key)).read_bytes()
         except OSError:

@@ -28,6 +28,7 @@ __all__ = ["extend", "log_joint", "make_room", "rank", "read"]
 if TYPE_CHECKING:
     from robustq.arrays import Codes, Floats
 
+FEW = 1 << 10  # rows
 ROWS = 32  # whose products are kept until their logarithms are taken
 SMALL = 1e-150  # products are kept above this by taking their logarithm in time
 SAFE = 1e-250  # a product above this has not underflowed on the way
@@ -154,8 +155,7 @@ def _take_logs(codes, start, some, classes, class_probs, feature_probs, offsets,
         *(code_matrix_out, float_matrix_out),
     )
 )
-def log_joint(codes, class_probs, feature_probs, offsets, product, places, joint):
-    """Write log p(c, f) for each row and class, given tables from `extend` and room to work in."""
+def _log_joint(codes, class_probs, feature_probs, offsets, product, places, joint):
     classes = joint.shape[1]
     at, unused = places[0], places[1]
     nothing = np.int32(len(feature_probs) - classes - LANES)
@@ -168,6 +168,18 @@ def log_joint(codes, class_probs, feature_probs, offsets, product, places, joint
             *(codes, start, some, classes, class_probs, feature_probs, offsets),
             *(product, joint),
         )
+
+
+def log_joint(codes, class_probs, feature_probs, offsets, product, places, joint):
+    """Write log p(c, f) for each row and class, given tables from `extend` and room to work in."""
+    given = codes, class_probs, feature_probs, offsets, product, places
+    if len(codes) > FEW:
+        _log_joint(*given, joint)
+        return
+    # What else `read` finds takes no time, and who asks for this mostly asks for that, too: one
+    # kernel less to compile.
+    found = (np.empty(len(codes), dtype) for dtype in (np.int64, np.int64, *[np.float64] * 3))
+    read(*given, np.empty_like(codes), joint, *found)
 
 
 @kernel(
