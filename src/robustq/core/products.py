@@ -136,8 +136,9 @@ class Products:
             *(*_product_kernels.make_room(len(made.prior), self.cells.shape[1]), x, tipping),
         )
         # At the end of its range, and where nothing flips, the kernel may be misled.
-        with np.errstate(invalid="ignore"):
-            x[~(x < min(FARTHEST, made.limit * (1.0 - 1e-9)))] = np.nan
+        near = x < min(FARTHEST, made.limit * (1.0 - 1e-9))
+        if not near.all():
+            x[~near] = np.nan
         return x, tipping
 
     def _solve_divergence(self, perturbed: Perturbed, found: Quantified) -> tuple[Floats, Indices]:
