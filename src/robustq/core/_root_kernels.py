@@ -14,7 +14,7 @@ from robustq.vectors import LANES, choose, fill, load, some, store
 from ._height_kernels import climb
 from ._log_kernels import log_of
 
-__all__ = ["KNOWN", "begin", "solve"]
+__all__ = ["KNOWN", "aim", "begin", "solve"]
 
 MOST_STEPS = 40  # whoever takes more is left to others
 # What may be left of a step, relative. Steps are of third order, and what is left is less than the
@@ -42,7 +42,7 @@ def _approach(h, slope, bend, way):
     """Return how far below the pole the root is, `way` being how far the pole is away.
 
     There a lower factor vanishes and h is −log(1 − s/way) + g(s), with g(s) ≈ log(1 + p g′ s)/p
-    as in `_aim`: at the root close to the pole, 1 − s/way = e^(h + g(way)).
+    as in `aim`: at the root close to the pole, 1 − s/way = e^(h + g(way)).
     """
     steep = 1.0 / way
     left, p = slope - steep, bend - steep * steep
@@ -57,7 +57,7 @@ def _approach(h, slope, bend, way):
 
 
 @joined
-def _aim(here, h, slope, bend):
+def aim(here, h, slope, bend):
     """Return where the root seems to be, by a step of third order.
 
     The step of Newton for e^(ph), with p = −h″/h′² such that it has no bend here: it is straight
@@ -72,7 +72,7 @@ def _aim(here, h, slope, bend):
 @inner
 def begin(gap, slope, bend, end):
     """Return where the root seems to be, seen from 0."""
-    there = _aim(fill(0.0), -gap, slope, bend)
+    there = aim(fill(0.0), -gap, slope, bend)
     far = there > 0.9 * end
     if some(far):
         there = choose(far, end - _approach(-gap, slope, bend, end), there)
@@ -95,7 +95,7 @@ def solve(guess, end, kink, vague, keeps_zero, cut, chi2, lists, known):
     going, lost, steps = choose(max(vague, settled) > 0.0, 0.0, fill(1.0)), vague, 0
     while some(going > 0.0) and steps < MOST_STEPS:
         h, slope, bend, up = climb(x, base, cut, chi2, lists)
-        there = _aim(x, h, slope, bend)
+        there = aim(x, h, slope, bend)
         # Close to a pole.
         far = choose(h < 0.0, going, 0.0) * (there - (0.1 * x + 0.9 * end))
         if some(far > 0.0):
