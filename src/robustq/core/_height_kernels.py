@@ -21,10 +21,10 @@ from robustq.vectors import LANES, choose, fill, load, multiply_add
 
 from ._log_kernels import log_of
 
-__all__ = ["chi2_prior", "climb", "find_cut", "follow", "weigh"]
+__all__ = ["chi2_prior", "climb"]
 
 # The columns of a ball's tables; see `products.COLUMNS`.
-L, L_RATE, P, U, U_RATE, S, T = range(7)
+L, L_RATE, P, U, U_RATE, CUT, S, T = range(8)
 
 LINE = 2 * LANES
 CHUNK = 16  # factors whose product is taken before its logarithm
@@ -32,81 +32,70 @@ SAFE = 1e-300  # a product above this has not underflowed on the way
 FLOOR = 1e-200  # stands for 0 in a lower factor
 
 
-@inlined
-def _log(product):
-    """Return the logarithm of a product; NaN where it may have underflowed."""
-    sound = (product > SAFE) & (product < 1.0 / SAFE)
-    return choose(sound, log_of(choose(sound, product, 1.0)), math.nan)
-
-
 @joined
-def climb(x, factors, count):
-    """Return the logarithm of a product, and its first two derivatives.
-
-    With the derivatives of products, there is one division for all factors of a chunk.
-    """
-    height, slope, bend = fill(0.0), fill(0.0), fill(0.0)
-    for start in range(0, count, CHUNK):
-        product, first, half_second = fill(1.0), fill(0.0), fill(0.0)
-        for k in range(start, min(start + CHUNK, count)):
-            w = load(factors, k * LINE + LANES)
-            factor = load(factors, k * LINE) + x * w
-            half_second = multiply_add(half_second, factor, first * w)
-            first = multiply_add(first, factor, product * w)
-            product *= factor
-        inverse = 1.0 / product
-        rate = first * inverse
-        height += _log(product)
-        slope += rate
-        bend += 2.0 * half_second * inverse - rate * rate
-    return height, slope, bend
-
-
-@joined
-def follow(x, factors, count, cut):
-    """Return what `climb` does, of factors that stay above 0 and are cut off."""
-    height, slope, bend = fill(0.0), fill(0.0), fill(0.0)
-    for start in range(0, count, CHUNK):
-        product, first, half_second = fill(1.0), fill(0.0), fill(0.0)
-        for k in range(start, min(start + CHUNK, count)):
-            w = load(factors, k * LINE + LANES)
-            factor = max(load(factors, k * LINE) + x * w, FLOOR)
-            w = choose(factor < cut, w, 0.0)
-            factor = min(factor, cut)
-            half_second = multiply_add(half_second, factor, first * w)
-            first = multiply_add(first, factor, product * w)
-            product *= factor
-        inverse = 1.0 / product
-        rate = first * inverse
-        height += _log(product)
-        slope += rate
-        bend += 2.0 * half_second * inverse - rate * rate
-    return height, slope, bend
-
-
-@joined
-def weigh(x, factors, count, cut):
-    """Return the logarithm of a product, and the product."""
-    height, whole = fill(0.0), fill(1.0)
-    for start in range(0, count, CHUNK):
-        product = fill(1.0)
-        for k in range(start, min(start + CHUNK, count)):
-            factor = load(factors, k * LINE) + x * load(factors, k * LINE + LANES)
-            product *= min(max(factor, FLOOR), cut)
-        height += _log(product)
-        whole *= product
-    return height, whole
-
-
-@joined
-def find_cut(x, factors, count, cut):
-    """Return how near a factor that moves is to where it is cut off."""
-    near = fill(math.inf)
-    for k in range(count):
+def _multiply(x, factors, start, stop):
+    """Return the product of factors that stay above 0, its slope, and half its bend."""
+    product, first, half_second = fill(1.0), fill(0.0), fill(0.0)
+    for k in range(start, stop):
         w = load(factors, k * LINE + LANES)
-        factor = load(factors, k * LINE) + x * w
-        near = min(near, choose(w > 0.0, abs(factor - cut), math.inf))
-    return near
+        factor = max(load(factors, k * LINE) + x * w, FLOOR)
+        half_second = multiply_add(half_second, factor, first * w)
+        first = multiply_add(first, factor, product * w)
+        product *= factor
+    return product, first, half_second
+
+
+@joined
+def _multiply_cut(x, factors, start, stop, cut):
+    """Return what `_multiply` does, of factors that are cut off."""
+    product, first, half_second = fill(1.0), fill(0.0), fill(0.0)
+    for k in range(start, stop):
+        w = load(factors, k * LINE + LANES)
+        factor = max(load(factors, k * LINE) + x * w, FLOOR)
+        w = choose(factor < cut, w, 0.0)
+        factor = min(factor, cut)
+        half_second = multiply_add(half_second, factor, first * w)
+        first = multiply_add(first, factor, product * w)
+        product *= factor
+    return product, first, half_second
+
+
+@joined
+def climb(x, base, cut, chi2, lists):
+    """Return h, its first two derivatives, and Π upper; h is NaN where something may underflow.
+
+    With the derivatives of products, there is one division for all factors of a chunk, and one
+    logarithm for both sides. The base is what h has beside the factors.
+    """
+    upper, above, lower, below = lists
+    height, slope, bend, whole = -base, fill(0.0), fill(0.0), fill(1.0)
+    for start in range(0, max(above, below), CHUNK):
+        stop = min(start + CHUNK, above)
+        if cut < math.inf:
+            up, first, half_second = _multiply_cut(x, upper, start, stop, cut)
+        else:
+            up, first, half_second = _multiply(x, upper, start, stop)
+        inverse = 1.0 / up
+        rate = first * inverse
+        slope += rate
+        bend += 2.0 * half_second * inverse - rate * rate
+        low, per_low = fill(1.0), fill(1.0)
+        if below > 0:
+            low, first, half_second = _multiply(x, lower, start, min(start + CHUNK, below))
+            per_low = 1.0 / low
+            rate = first * per_low
+            slope -= rate
+            bend -= 2.0 * half_second * per_low - rate * rate
+        ratio = up * per_low
+        if chi2 > 0.0 and start == 0:
+            gain, loss, more, bent = chi2_prior(x, chi2, load(lower, 0), load(upper, 0))
+            ratio *= (1.0 + gain) / max(1.0 - loss, FLOOR)
+            slope, bend, whole = slope + more, bend + bent, 1.0 + gain
+        sound = (min(up, low) > SAFE) & (max(up, low) < 1.0 / SAFE)
+        sound = sound & (ratio > SAFE) & (ratio < 1.0 / SAFE)
+        height += choose(sound, log_of(choose(sound, ratio, 1.0)), math.nan)
+        whole *= up
+    return height, slope, bend, whole
 
 
 @inlined
@@ -125,12 +114,17 @@ def chi2_prior(x, scale, a, b):
     left = max(a - kappa, FLOOR)
     rest = left + b
     inverse = 1.0 / (a * b)
-    root, sqrt_w = math.sqrt(rest * inverse), math.sqrt(w)
-    g = s * sqrt_w * root
-    steep = inverse / root * w * sqrt_w
+    square = w * rest * inverse
+    root = math.sqrt(square)
+    per_root = 1.0 / root
+    g = s * root
+    steep = w * w * inverse * per_root
     d_g = (rest - kappa) * steep
-    dd_g = d_g * (0.5 * d_kappa / rest - 3.0 * s * w) - 2.0 * d_kappa * steep
-    part = 1.0 / (1.0 + g)
-    gain, loss = d_g * part, d_kappa / left
-    bend = dd_g * part - gain * gain + dd_kappa / left + loss * loss
-    return g, min(kappa / a, 1.0), scale * (gain + loss), scale * scale * bend
+    per_rest = w * inverse * per_root * per_root
+    dd_g = d_g * (0.5 * d_kappa * per_rest - 3.0 * s * w) - 2.0 * d_kappa * steep
+    # One division for both.
+    both = 1.0 / ((1.0 + g) * left)
+    part, per_left = left * both, (1.0 + g) * both
+    gain, loss = d_g * part, d_kappa * per_left
+    bend = dd_g * part - gain * gain + dd_kappa * per_left + loss * loss
+    return g, min(kappa * b * inverse, 1.0), scale * (gain + loss), scale * scale * bend

@@ -5,11 +5,13 @@ upper(x) Σ_j Π_k upper_jk(x), the first factors those of the prior; see `_heig
 bounds of factors. With h(x) the logarithm of the right side minus that of the left one, which never
 decreases, the robustness against c is the root of h.
 
-The factors of one row are laid out side by side over the terms j: a few multiplications at once
-are cheaper than the divisions that derivatives would need, so none but the first is taken.
+The terms j of one row are laid out side by side, several to a vector; those beyond the last are 0.
+Sums and their first two derivatives come from the derivatives of products, without a division for
+each factor. A list has lines of values, of slopes, and of the scales of denominators.
 """
 
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numba import types
@@ -20,167 +22,201 @@ from robustq.kernels import (
     inner,
     int_vector,
     int_vector_out,
+    joined,
     kernel,
 )
+from robustq.vectors import LANES, choose, fill, get, load, multiply_add
 
-from ._height_kernels import L_RATE, U_RATE, L, P, S, T, U, chi2_prior
+from ._height_kernels import CUT, L_RATE, L, P, S, T, U, chi2_prior
+from ._root_kernels import aim
 
-__all__ = ["search"]
+__all__ = ["make_room", "search"]
+
+if TYPE_CHECKING:
+    from robustq.arrays import Floats
 
 SAFE = 1e-200  # a product above this has not underflowed on the way
 ROUNDING = 2.0**-53
 ENOUGH = 1e-12  # how near, relative, is near enough
+LEFT = 1e-13  # what may be left of a step of third order, relative
 MAX_STEPS = 200
+PATIENCE = 8  # steps until the bracket is halved, whatever its ends say
 ALL_BUT_ONE = 1.0 - 1e-5
 VANISHED = 1e300
+HUGE = 1e290
 
 code_cube = types.Array(types.int32, 3, "C", readonly=True)
 
 
-@inner
-def _load(cells, row, terms, c, table, at, value, slope, scale, fractional):
-    """Write the factors of a class, terms side by side; return the relative slope of the mean at 0.
+def make_room(terms: int, features: int) -> "tuple[Floats, Floats]":
+    """Return arrays to work in: the factors of both sides."""
+    size = 3 * max(features, 1) * (terms + LANES)
+    return np.zeros(size), np.zeros(size)
 
-    `at` is L or U: what stands in the next column is the slope relative to the value, and S or T
-    the scale of the denominator.
+
+@inner
+def _load(cells, row, terms, width, c, table, at, factors, fractional):
+    """Write the factors of a class, terms side by side; return where the first has its kink.
+
+    `at` is L or U: lower factors have their kink where they end, upper ones where they are cut off.
+    Slopes of lower ones are negative, and scales those of S or T.
     """
     features = cells.shape[2]
-    mean, total = 0.0, 0.0
-    under = S if at == L else T
-    for j in range(terms):
-        product, rate = 1.0, 0.0
+    under, sign = (S, -1.0) if at == L else (T, 1.0)
+    kink, steepest = math.inf, 0.0
+    for j in range(width):
         for i in range(features):
-            cell = cells[row, j, i]
+            place = i * width + j
+            cell = cells[row, j, i] if j < terms else np.int32(-1)
             if cell < 0:
-                value[i, j], slope[i, j], scale[i, j] = 1.0, 0.0, 0.0
+                factors[place] = 1.0 if j < terms else 0.0
+                factors[features * width + place] = factors[2 * features * width + place] = 0.0
                 continue
-            value[i, j], slope[i, j] = table[cell + c, P], table[cell + c, at]
-            product *= value[i, j]
-            rate += table[cell + c, at + 1]
+            entry = table[np.uint64(cell + c)]
+            factors[place] = entry[P]
+            factors[features * width + place] = sign * entry[at]
             if fractional:
-                scale[i, j] = table[cell + c, under]
-                rate += scale[i, j] if at == L else -scale[i, j]
-        mean += product * rate if product > 0.0 else 0.0
-        total += product
-    return mean / total if total > 0.0 else 0.0
+                factors[2 * features * width + place] = entry[under]
+            kink, steepest = min(kink, entry[CUT]), max(steepest, entry[L_RATE])
+    return 1.0 / steepest if at == L else kink
+
+
+@joined
+def _total(values):
+    one = (get(values, 0) + get(values, 1)) + (get(values, 2) + get(values, 3))
+    other = (get(values, 4) + get(values, 5)) + (get(values, 6) + get(values, 7))
+    return one + other
 
 
 @inner
-def _lower(x, terms, value, slope, scale, fractional, product, under):
-    """Return Σ_j Π_k lower_jk."""
-    for j in range(terms):
-        product[j], under[j] = 1.0, 1.0
-    for i in range(value.shape[0]):
-        for j in range(terms):
-            left = value[i, j] - x * slope[i, j]
-            product[j] *= left if left > 0.0 else 0.0
+def _sum_up(x, factors, features, width, cut, fractional):
+    """Return Σ_j Π_k of factors from 0 to the cut, and its first two derivatives."""
+    value, slope, bend = 0.0, 0.0, 0.0
+    for first in range(0, width, LANES):
+        product, rise, half_bend = fill(1.0), fill(0.0), fill(0.0)
+        for i in range(features):
+            w = load(factors, (features + i) * width + first)
+            factor = load(factors, i * width + first) + x * w
+            w = choose((factor > 0.0) & (factor < cut), w, 0.0)
+            factor = min(max(factor, 0.0), cut)
+            half_bend = multiply_add(half_bend, factor, rise * w)
+            rise = multiply_add(rise, factor, product * w)
+            product *= factor
         if fractional:
-            for j in range(terms):
-                under[j] *= 1.0 + x * scale[i, j]
-    total = 0.0
-    for j in range(terms):
-        total += product[j] / under[j]
-    return total
+            under, up, half_up = fill(1.0), fill(0.0), fill(0.0)
+            for i in range(features):
+                w = load(factors, (2 * features + i) * width + first)
+                factor = 1.0 + x * w
+                half_up = multiply_add(half_up, factor, up * w)
+                up = multiply_add(up, factor, under * w)
+                under *= factor
+            inverse = 1.0 / under
+            product *= inverse
+            rise = (rise - product * up) * inverse
+            half_bend = (half_bend - product * half_up - rise * up) * inverse
+        value, slope = value + _total(product), slope + _total(rise)
+        bend += 2.0 * _total(half_bend)
+    return value, slope, bend
 
 
 @inner
-def _upper(x, cut, terms, value, slope, scale, fractional, product, under):
-    """Return Σ_j Π_k upper_jk."""
-    for j in range(terms):
-        product[j], under[j] = 1.0, 1.0
-    for i in range(value.shape[0]):
-        for j in range(terms):
-            above = value[i, j] + x * slope[i, j]
-            product[j] *= above if above < cut else cut
-        if fractional:
-            for j in range(terms):
-                under[j] *= 1.0 + x * scale[i, j]
-    total = 0.0
-    for j in range(terms):
-        total += product[j] / under[j]
-    return total
-
-
-@inner
-def _height(x, cut, chi2, terms, own, other, fractional, best, rival, room):
-    """Return h(x); infinite where nothing is left of ĉ, and NaN where something underflows."""
-    product, under = room[0], room[1]
-    low = _lower(x, terms, own[0], own[1], own[2], fractional, product, under)
-    high = _upper(x, cut, terms, other[0], other[1], other[2], fractional, product, under)
-    if low <= 0.0:
-        return VANISHED
-    if not (low > SAFE and high > SAFE):
-        return math.nan
-    a, b, more = best[P], rival[P], 0.0
+def _weigh_prior(x, cut, chi2, best, rival):
+    """Return what the prior adds to h and its derivatives; h is large where nothing is left of ĉ."""
+    a, b = best[P], rival[P]
     if chi2 > 0.0:
-        gain, loss, _, _ = chi2_prior(x, chi2, a, b)
+        gain, loss, slope, bend = chi2_prior(x, chi2, a, b)
         if loss >= 1.0:
-            return VANISHED
-        more = math.log1p(gain) - math.log1p(-loss)
-    else:
-        a = (a - x * best[L]) / (1.0 + x * best[S])
-        b = min(b + x * rival[U], max(cut, 1.0)) / (1.0 + x * rival[T])
-        if a <= 0.0:
-            return VANISHED
-    return math.log(b * high / (a * low)) + more
+            return VANISHED, 0.0, 0.0
+        return math.log(b / a) + math.log1p(gain) - math.log1p(-loss), slope, bend
+    low, high = a - x * best[L], b + x * rival[U]
+    under, over = 1.0 + x * best[S], 1.0 + x * rival[T]
+    if low <= 0.0:
+        return VANISHED, 0.0, 0.0
+    fall, rise, s, t = best[L] / low, rival[U] / high, best[S] / under, rival[T] / over
+    if high >= max(cut, 1.0):
+        high, rise = max(cut, 1.0), 0.0
+    h = math.log(high / over * under / low)
+    return h, fall + rise + s - t, fall * fall - rise * rise - s * s + t * t
 
 
 @inner
-def _find_root(limit, start, gap, cut, chi2, terms, own, other, fractional, best, rival, room):
-    """Return the root of h, infinity if it is beyond the limit, NaN where digits are missing."""
-    low, at_low, high, at_high = 0.0, -gap, limit, math.inf
-    x = min(start, 0.5 * limit)
-    for _ in range(MAX_STEPS):
-        # Outward until there is a bracket; h is mostly convex, so a line falls short.
-        h = _height(x, cut, chi2, terms, own, other, fractional, best, rival, room)
+def _height(x, cut, chi2, features, width, own, other, fractional, best, rival):
+    """Return h(x) and its derivatives.
+
+    h is `VANISHED` where nothing is left of ĉ, and NaN where something underflows.
+    """
+    low, falls, bends = _sum_up(x, own, features, width, math.inf, fractional)
+    high, rises, bent = _sum_up(x, other, features, width, cut, fractional)
+    h, slope, bend = _weigh_prior(x, cut, chi2, best, rival)
+    if low <= 0.0 or h == VANISHED:
+        return VANISHED, 0.0, 0.0
+    if not (low > SAFE and high > SAFE):
+        return math.nan, 0.0, 0.0
+    falls, rises = falls / low, rises / high
+    bend += bent / high - rises * rises - bends / low + falls * falls
+    return h + math.log(high / low), slope + rises - falls, bend
+
+
+@inner
+def _move(x, low, high, there, h, steps):
+    """Return where to look next, inside a bracket; the root seems to be there."""
+    sound = low < there < high and steps % PATIENCE != PATIENCE - 1
+    if sound and (h < 0.0 or there > 0.0):
+        return there
+    if h < 0.0:
+        return min(0.5 * x + 0.5 * high, 64.0 * x)
+    return 0.5 * low + 0.5 * x if low > 0.0 else 0.0625 * x
+
+
+@inner
+def _find_root(x, limit, kink, cut, chi2, features, width, own, other, fractional, best, rival):
+    """Return the root of h, infinity if it is beyond the limit, NaN where digits are missing.
+
+    x is where it is looked for first.
+    """
+    low, high = 0.0, limit
+    for steps in range(MAX_STEPS):
+        h, slope, bend = _height(
+            x, cut, chi2, features, width, own, other, fractional, best, rival
+        )
         if math.isnan(h):
             return math.nan
-        if h >= 0.0:
-            high, at_high = x, h
-            break
-        if x >= limit:
+        if h < 0.0 and x >= limit:
             return math.inf
-        there = 2.0 * x
-        if h > at_low:
-            there = min(max(x - 1.1 * h * (x - low) / (h - at_low), 1.01 * x), 64.0 * x)
-        low, at_low = x, h
-        x = min(there, limit)
-    x1, x2, f1, f2 = high, low, at_high, at_low
-    x3, f3 = x1, f1
-    share = 0.5 if f1 >= VANISHED else f1 / (f1 - f2)
-    for _ in range(MAX_STEPS):
-        nearest = 0.5 * ENOUGH * max(x1, x2) / abs(x2 - x1)
-        if nearest >= 0.5:
-            break
-        x = x1 + min(max(share, nearest), 1.0 - nearest) * (x2 - x1)
-        if low == 0.0 and share == 0.5 and min(x1, x2) == 0.0:
-            x = high * 2.0**-10
-        h = _height(x, cut, chi2, terms, own, other, fractional, best, rival, room)
-        if math.isnan(h):
-            return math.nan
-        if h == 0.0:
-            return x
-        if (h > 0.0) == (f1 > 0.0):
-            x3, f3 = x1, f1
+        if h < 0.0:
+            low = x
         else:
-            x3, f3, x2, f2 = x2, f2, x1, f1
-        x1, f1 = x, h
-        share = 0.5
-        if max(f1, f2, f3) < VANISHED and f3 != f2 and f2 != f1 and f3 != f1:
-            xi, phi = (x1 - x2) / (x3 - x2), (f1 - f2) / (f3 - f2)
-            if phi * phi < xi and (1.0 - phi) * (1.0 - phi) < 1.0 - xi:
-                share = f1 / (f2 - f1) * f3 / (f2 - f3)
-                share += (x3 - x1) / (x2 - x1) * f1 / (f3 - f1) * f2 / (f3 - f2)
-    return 0.5 * (x1 + x2)
+            high = x
+        there = -1.0
+        if h < VANISHED and 0.0 < slope < HUGE and abs(bend) < HUGE:
+            there = aim(x, h, slope, bend)
+        if h == 0.0 or high - low <= ENOUGH * high:
+            return x
+        size = abs(there - x)
+        smooth = max(there, x) < kink
+        way = min(there, kink - there) if smooth else there
+        near = size * size * size <= LEFT * there * way * way if smooth else size <= ENOUGH * way
+        if near and low <= there <= high:
+            return there
+        x = _move(x, low, high, there, h, steps)
+    return math.nan
+
+
+@inner
+def _begin(gap, slope, bend, limit):
+    """Return where the root seems to be, seen from 0."""
+    there = -1.0
+    if 0.0 < slope < HUGE and abs(bend) < HUGE:
+        there = aim(0.0, -gap, slope, bend)
+    return there if 0.0 < there < 0.5 * limit else min(1.0, 0.5 * limit)
 
 
 @kernel(
     types.void(
         *(code_cube, int_vector, float_matrix, float_matrix, float_matrix, types.float64),
         *(types.float64, types.float64, types.boolean, int_vector, int_vector),
-        *(float_vector_out, int_vector_out),
-    ),
-    allocates=True,
+        *(float_vector_out, float_vector_out, float_vector_out, int_vector_out),
+    )
 )
 def search(
     cells,
@@ -194,6 +230,8 @@ def search(
     fractional,
     prediction,
     runner_up,
+    own,
+    other,
     found,
     tipping,
 ):
@@ -205,23 +243,20 @@ def search(
     class_table, feature_table : the columns of `products.COLUMNS`
     cut, limit, chi2, fractional : see `products.BallTables`
     prediction, runner_up : (rows,)
+    own, other : to work in, see `make_room`
     found, tipping : (rows,), written
     """
-    most, features, classes = cells.shape[1], cells.shape[2], joint.shape[1]
-    own, other = np.zeros((3, features, most)), np.zeros((3, features, most))
-    room = np.zeros((2, most))
+    features, classes = cells.shape[2], joint.shape[1]
     for row in range(cells.shape[0]):
         best, count = prediction[row], terms[row]
+        width = (count + LANES - 1) // LANES * LANES
         found[row], tipping[row] = math.inf, -1
         score = joint[row, best]
         if chi2 > 0.0 and class_table[best, P] > ALL_BUT_ONE:
             found[row] = math.nan
             continue
-        falls = _load(
-            *(cells, row, count, best, feature_table, L),
-            *(own[0], own[1], own[2], fractional),
-        )
-        falls += class_table[best, L_RATE] + class_table[best, S]
+        end = _load(cells, row, count, width, best, feature_table, L, own, fractional)
+        end = min(end, 1.0 / class_table[best, L_RATE])
         for turn in range(classes + 1):
             rival = runner_up[row] if turn == 0 else np.int64(turn - 1)
             if rival < 0 or rival == best or (turn > 0 and rival == runner_up[row]):
@@ -231,25 +266,20 @@ def search(
                 # Nothing to compare with, or rounding would show in h.
                 found[row] = math.nan
                 break
-            rises = _load(
-                *(cells, row, count, rival, feature_table, U),
-                *(other[0], other[1], other[2], fractional),
+            kink = _load(cells, row, count, width, rival, feature_table, U, other, fractional)
+            kink = min(kink, end, class_table[rival, CUT])
+            start = min(found[row], limit) if turn > 0 else 0.0
+            h, slope, bend = _height(
+                *(start, cut, chi2, features, width, own, other),
+                *(fractional, class_table[best], class_table[rival]),
             )
-            if found[row] < math.inf:
-                h = _height(
-                    *(found[row], cut, chi2, count, own, other, fractional),
-                    *(class_table[best], class_table[rival], room),
-                )
-                if h < -1e-9:
-                    continue
-            slope = falls + rises + class_table[rival, U_RATE] - class_table[rival, T]
-            if chi2 > 0.0:
-                _, _, more, _ = chi2_prior(0.0, chi2, class_table[best, P], class_table[rival, P])
-                slope += more
-            start = gap / slope if slope > 0.0 else limit
+            if turn == 0:
+                start = _begin(gap, slope, bend, limit)
+            elif found[row] < math.inf and h < -1e-9:
+                continue
             x = _find_root(
-                *(limit, start, gap, cut, chi2, count, own, other),
-                *(fractional, class_table[best], class_table[rival], room),
+                *(start, limit, kink, cut, chi2, features, width, own, other),
+                *(fractional, class_table[best], class_table[rival]),
             )
             if math.isnan(x):
                 found[row] = x

@@ -30,8 +30,8 @@ from robustq.vectors import (
     transpose,
 )
 
-from ._height_kernels import LINE, L, P, S
-from ._root_kernels import BEFORE, GAP, HIGH, KNOWN, LEVEL, ROOT, START, TINY, TOP, begin, solve
+from ._height_kernels import LINE, U_RATE, L, P
+from ._root_kernels import BEFORE, GAP, HIGH, KNOWN, LEVEL, ROOT, START, TOP, begin, solve
 
 __all__ = ["make_room", "search"]
 
@@ -69,36 +69,35 @@ def _put(factors, line, value, slope):
 def _lay_out_upper(cells, class_table, table, whole, upper):
     """Write the factors of rivals.
 
-    Return the derivatives of h at 0, where nothing else moves. What is missing has the last lines
-    of the table, which never move.
+    Return the derivatives of h at 0, where nothing else moves, and where the first of them is cut
+    off. What is missing has the last lines of the table, which never move.
     """
     rows, shifts, nothing = whole[ROW:], whole[RIVAL:], len(table) - len(class_table)
-    value, rise, rate, _ = transpose(class_table, shifts)
+    value, rise, rate, kink = transpose(class_table, shifts)
     _put(upper, 0, value, rise)
     slope, squares = rate, rate * rate
     for k in range(cells.shape[1]):
-        value, rise, rate, _ = look_up(table, cells, k, rows, shifts, nothing)
+        value, rise, rate, end = look_up(table, cells, k, rows, shifts, nothing)
         _put(upper, k + 1, value, rise)
-        slope, squares = slope + rate, squares + rate * rate
-    return slope, -squares
+        slope, squares, kink = slope + rate, squares + rate * rate, min(kink, end)
+    return slope, -squares, kink
 
 
 @inner
 def _lay_out_lower(cells, class_table, table, whole, lower):
     """Write the factors of the best.
 
-    Return where the first of them ends, the smallest, and the derivatives of h at 0 as above.
+    Return where the first of them ends, and the derivatives of h at 0 as above.
     """
     rows, shifts, nothing = whole[ROW:], whole[OWN:], len(table) - len(class_table)
-    fall, steepest, smallest, _ = transpose(class_table, shifts)
-    _put(lower, 0, smallest, -fall)
+    fall, steepest, value, _ = transpose(class_table, shifts)
+    _put(lower, 0, value, -fall)
     slope, squares = steepest, steepest * steepest
     for k in range(cells.shape[1]):
         fall, rate, value, _ = look_up(table, cells, k, rows, shifts, nothing)
         _put(lower, k + 1, value, -fall)
-        steepest, smallest = max(steepest, rate), min(smallest, value)
-        slope, squares = slope + rate, squares + rate * rate
-    return 1.0 / steepest, smallest, slope, squares
+        slope, squares, steepest = slope + rate, squares + rate * rate, max(steepest, rate)
+    return 1.0 / steepest, slope, squares
 
 
 @inner
@@ -109,14 +108,14 @@ def _lay_out_scales(cells, class_table, table, whole, upper, above, lower, below
     """
     rows, own, shifts = whole[ROW:], whole[OWN_SCALE:], whole[RIVAL_SCALE:]
     nothing = len(table) - len(class_table)
-    s, _, _, _ = transpose(class_table, own)
-    _, t, _, _ = transpose(class_table, shifts)
+    _, _, s, _ = transpose(class_table, own)
+    _, _, _, t = transpose(class_table, shifts)
     _put(upper, above, fill(1.0), s)
     _put(lower, below, fill(1.0), t)
     slope, bend = s - t, (t - s) * (t + s)
     for k in range(cells.shape[1]):
-        s, _, _, _ = look_up(table, cells, k, rows, own, nothing)
-        _, t, _, _ = look_up(table, cells, k, rows, shifts, nothing)
+        _, _, s, _ = look_up(table, cells, k, rows, own, nothing)
+        _, _, _, t = look_up(table, cells, k, rows, shifts, nothing)
         _put(upper, above + k + 1, fill(1.0), s)
         _put(lower, below + k + 1, fill(1.0), t)
         slope, bend = slope + (s - t), bend + (t - s) * (t + s)
@@ -129,7 +128,7 @@ def _fill_lane(lane, i, c, start, high, features, joint, prediction, whole, know
     best = prediction[i]
     whole[ITEM + lane], whole[CLASS + lane], whole[ROW + lane] = i, c, i * features
     whole[OWN + lane], whole[RIVAL + lane] = best * WIDTH + L, c * WIDTH + P
-    whole[OWN_SCALE + lane], whole[RIVAL_SCALE + lane] = best * WIDTH + S, c * WIDTH + S
+    whole[OWN_SCALE + lane], whole[RIVAL_SCALE + lane] = best * WIDTH + U_RATE, c * WIDTH + U_RATE
     known[START + lane], known[HIGH + lane] = start, high
     known[GAP + lane], known[TOP + lane] = joint[i, best] - joint[i, c], joint[i, best]
 
@@ -145,11 +144,11 @@ def _search_lanes(filled, cells, class_table, table, form, whole, known, upper, 
         for kind in range(0, KNOWN, LANES):
             known[kind + lane] = known[kind]
     count = cells.shape[1] + 1
-    slope, bend = _lay_out_upper(cells, class_table, table, whole, upper)
-    above, below, end, smallest = count, 0, fill(math.inf), fill(1.0)
+    slope, bend, kink = _lay_out_upper(cells, class_table, table, whole, upper)
+    above, below, end = count, 0, fill(math.inf)
     if falls:
         below = count
-        end, smallest, more, bent = _lay_out_lower(cells, class_table, table, whole, lower)
+        end, more, bent = _lay_out_lower(cells, class_table, table, whole, lower)
         slope, bend = slope + more, bend + bent
         # Both products move: their ratio is 1 at the root.
         store(known, TOP, fill(0.0))
@@ -162,11 +161,12 @@ def _search_lanes(filled, cells, class_table, table, form, whole, known, upper, 
         slope += chi2 * math.sqrt(1.0 / a + 1.0 / b)
         bend += chi2 * chi2 * (1.0 / a - 1.0 / b)
         end = choose(a < 1.0, min(end, math.sqrt(a / (1.0 - a)) / chi2), end)
-        smallest = choose(a > ALL_BUT_ONE, 0.0, smallest)
+        slope = choose(a > ALL_BUT_ONE, math.nan, slope)
     end, gap = min(end, limit), load(known, GAP)
     guess = begin(gap, slope, bend, end)
-    vague = choose(smallest < TINY, 1.0, fill(0.0))
-    solve(guess, end, vague, keeps_zero, (cut, chi2, falls), (upper, above, lower, below), known)
+    vague = choose(slope == slope, fill(0.0), 1.0)  # noqa: PLR0124 (NaN)
+    lists = upper, above, lower, below
+    solve(guess, end, kink, vague, keeps_zero, cut, chi2, lists, known)
     return above, below
 
 
@@ -333,7 +333,7 @@ def search(
         _settle(filled, runner_up, whole, known, found, tipping)
         if again or classes == 2:
             continue
-        floors = load(known, LEVEL) * (1.0 - 1e-5 * count)
+        floors = load(known, LEVEL) * math.exp(-3e-4 * count)
         if fractional:
             under = _denominators(load(known, ROOT), count, upper, above, lower, below)
             floors = floors / under * (1.0 - 1e-3)

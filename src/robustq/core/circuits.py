@@ -155,9 +155,11 @@ def find_limit(perturbed: Perturbed) -> float:
 
 def size_of(perturbed: Perturbed, x: Floats) -> Floats:
     """Return the sizes that belong to x, infinite where x is."""
-    end = perturbed.domain.end
+    end, by_rows = perturbed.domain.end, perturbed.sizes == "rows"
     beyond = x >= ENDLESS
-    delta = perturbed.ball.delta_of(np.where(beyond, 0.0, x), perturbed.sizes == "rows")
+    if not beyond.any():
+        return perturbed.ball.delta_of(x, by_rows)
+    delta = perturbed.ball.delta_of(np.where(beyond, 0.0, x), by_rows)
     return np.where(np.isinf(x), np.inf, np.where(beyond, end, delta))
 
 

@@ -213,21 +213,20 @@ class _Work:
     # Local mass functions
 
     def _solve_parts(self, perturbed: Perturbed) -> tuple[Floats, Indices]:
-        rows = len(self.rows)
+        rows, solved = len(self.rows), []
+        for where, shape in [] if self.general else self.reading.shapes:
+            if shape.fits(perturbed):
+                found = self.found if len(where) == rows else self.found.take(where)
+                x, rival = shape.solve(perturbed, found)
+                sure = ~np.isnan(x)
+                if len(where) == rows and sure.all():
+                    return shape.size_of(perturbed, x), rival
+                solved.append((where[sure], shape.size_of(perturbed, x[sure]), rival[sure]))
         robustness, tipping = np.full(rows, np.inf), np.full(rows, -1, dtype=np.int64)
         waiting = ~self.impossible
         waiting[self.leads.tied()[0]] = False
-        for where, shape in self.reading.shapes:
-            if self.general or not shape.fits(perturbed):
-                continue
-            found = self.found if len(where) == rows else self.found.take(where)
-            x, rival = shape.solve(perturbed, found)
-            sure = ~np.isnan(x)
-            if sure.all() and len(where) == rows:
-                return shape.size_of(perturbed, x), rival
-            done = where[sure]
-            robustness[done], tipping[done] = shape.size_of(perturbed, x[sure]), rival[sure]
-            waiting[done] = False
+        for done, sizes, rivals in solved:
+            robustness[done], tipping[done], waiting[done] = sizes, rivals, False
         rest = np.flatnonzero(waiting)
         if len(rest):
             robustness[rest], tipping[rest] = self._solve_reached(perturbed, rest)

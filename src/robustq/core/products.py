@@ -28,7 +28,8 @@ __all__ = ["FARTHEST", "BallTables", "ProductTables", "Products", "make_tables"]
 FARTHEST = 1e15  # roots beyond are looked for again
 BEYOND = 8  # what may be read beyond the last class
 # What the tables of a ball hold for each probability p: as much as a line of the cache.
-COLUMNS = ("l", "l / p", "p", "u", "u / p", "s", "t", "nothing")
+COLUMNS = ("l", "l / p", "p", "u", "u / p", "where u is cut", "s", "t")
+TINY = 1e-180
 # And under Kullback–Leibler; what is multiplied by √δ, and √δ itself where the outcome vanishes
 # or is all that is left.
 TILTS = ("p", "1 / p", "1 / q", "root of the gain", "√(2pq)", "fall's end", "rise's end", "nothing")
@@ -135,8 +136,9 @@ class Products:
             *(*_product_kernels.make_room(len(made.prior), self.cells.shape[1]), x, tipping),
         )
         # At the end of its range, and where nothing flips, the kernel may be misled.
-        with np.errstate(invalid="ignore"):
-            x[~(x < min(FARTHEST, made.limit * (1.0 - 1e-9)))] = np.nan
+        near = x < min(FARTHEST, made.limit * (1.0 - 1e-9))
+        if not near.all():
+            x[~near] = np.nan
         return x, tipping
 
     def _solve_divergence(self, perturbed: Perturbed, found: Quantified) -> tuple[Floats, Indices]:
@@ -251,11 +253,11 @@ def _lay_out(
             )
     falls = bool(np.any(prior.fall)) or bool(np.any(features.fall)) or chi2 > 0.0
     still = np.zeros((1, len(COLUMNS)))
-    still[0, COLUMNS.index("p")] = 1.0
+    still[0, COLUMNS.index("p")], still[0, COLUMNS.index("where u is cut")] = 1.0, np.inf
     classes = len(tables.prior)
     return BallTables(
-        _columns(tables.prior, prior),
-        np.vstack([_columns(tables.features, features), *[still] * classes]),
+        _columns(tables.prior, prior, cut),
+        np.vstack([_columns(tables.features, features, cut), *[still] * classes]),
         _sides(tables.prior, prior, BEYOND),
         _sides(tables.features, features, classes + BEYOND),
         *(cut, limit, chi2, fractional, falls),
@@ -271,12 +273,15 @@ def _freeze(form: Form | None, free: Bools) -> Form:
     return type(form)(*(np.where(free, part, 0.0) for part in form))
 
 
-def _columns(probs: Floats, form: Form) -> Floats:
+def _columns(probs: Floats, form: Form, cut: float) -> Floats:
     """Return `COLUMNS` for each probability."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         rates = [np.where(slope > 0.0, slope / probs, 0.0) for slope in (form.fall, form.rise)]
-    columns = [form.fall, rates[0], probs, form.rise, rates[1], form.fall_scale, form.rise_scale]
-    return np.stack([*columns, np.zeros_like(probs)], axis=1)
+        ends = np.where(form.rise > 0.0, (cut - probs) / form.rise, np.inf)
+    # What falls from so little drowns in what stands for 0: no kernel is to take it.
+    rates[0] = np.where((probs < TINY) & (probs > 0.0), np.nan, rates[0])
+    columns = [form.fall, rates[0], probs, form.rise, rates[1], ends]
+    return np.stack([*columns, form.fall_scale, form.rise_scale], axis=1)
 
 
 def _sides(probs: Floats, form: Form, more: int) -> Floats:

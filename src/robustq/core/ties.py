@@ -55,6 +55,8 @@ class Leads:
 
     def tied(self) -> tuple[Indices, Indices]:
         """Return the rows that are tied, and the first class each is tied with."""
+        if not len(self.lead):
+            return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
         ties = self.wanted & (self.lead == 0.0)
         rows = np.flatnonzero(self.close >= 0)
         rows = rows[ties[self.close[rows]].any(axis=1)]

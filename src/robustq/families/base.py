@@ -805,8 +805,8 @@ class GenerativeClassifier(Scoring, ClassifierMixin, BaseEstimator, ABC):
         def read_block(block: slice) -> None:
             part = table.slice(block)
             rows = self.encoding_.encode(part)
-            strange = rows.codes == UNKNOWN
-            if strange.any():
+            if rows.codes.min(initial=0) <= UNKNOWN:
+                strange = rows.codes == UNKNOWN
                 if self.handle_unknown == "error":
                     self.encoding_.refuse_unknown(part, strange, block.start)
                 with lock:

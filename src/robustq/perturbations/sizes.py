@@ -45,6 +45,8 @@ def from_odds(x: ArrayLike) -> Floats:
     """Return x/(1+x), infinite where x is: no size belongs to it."""
     odds = arguments.numbers(x, "x")
     finite = np.isfinite(odds)
+    if finite.all():
+        return (odds / (1.0 + odds))[()]
     return np.where(finite, odds / (1.0 + np.where(finite, odds, 0.0)), odds)[()]
 
 

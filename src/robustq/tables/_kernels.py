@@ -6,8 +6,6 @@ from numba import types
 
 from robustq.kernels import code_matrix, code_matrix_out, int_vector, int_vector_out, kernel
 
-from .codes import UNKNOWN
-
 __all__ = ["find_distinct", "look_up"]
 
 
@@ -19,14 +17,16 @@ __all__ = ["find_distinct", "look_up"]
     )
 )
 def look_up(values, starts, offsets, table, codes):
-    """Write the code of each integer: column j's stand from offsets[j], for starts[j] upward."""
+    """Write the code of each integer: column j's stand from offsets[j], for starts[j] upward.
+
+    The first of each column, and the last, are of unknown values: whatever is outside has them.
+    """
     for row in range(values.shape[0]):
         for j in range(values.shape[1]):
-            position = values[row, j] - starts[j]
-            if 0 <= position < offsets[j + 1] - offsets[j]:
-                codes[row, j] = table[offsets[j] + position]
-            else:
-                codes[row, j] = UNKNOWN
+            last = np.uint64(offsets[j + 1] - offsets[j] - 1)
+            # What is below 0 is far above the last.
+            position = min(np.uint64(values[row, j] - starts[j]), last)
+            codes[row, j] = table[np.uint64(offsets[j]) + position]
 
 
 @numba.njit(nogil=True, inline="always")
