@@ -10,6 +10,7 @@ from robustq import GenerativeForestClassifier, UnsupportedError
 from robustq.core import _path_kernels, engine, evidence
 from robustq.core.neighbourhoods import read as read_neighbourhood
 from robustq.families.forest import spreading
+from robustq.families.forest.model import CHILD, FEATURE, LEAF, NARROW
 from robustq.families.forest.spreading import Spreader
 from robustq.perturbations import Perturbation, get
 from robustq.tables import Table
@@ -427,20 +428,60 @@ def test_both_paths_agree_on_images_of_digits():
         np.testing.assert_allclose(fast.robustness, general.robustness, rtol=1e-9)
 
 
-@pytest.mark.parametrize("max_depth", [4, None])
-def test_sets_of_leaves_and_walks_find_the_same(max_depth, monkeypatch):
+def descend(forest, node, row, numbers):
+    """Return what a row reaches below a node: a leaf's number, or the node and both children."""
+    feature, child = forest.nodes[node, FEATURE], int(forest.nodes[node, CHILD])
+    if feature == LEAF:
+        return child
+    if forest.kinds[feature] == NARROW:
+        right = not int(forest.arrays.sets[node, 1]) >> max(int(row[feature]), 0) & 1
+    else:
+        right = bool(numbers[forest.slots[feature]] > forest.arrays.thresholds[node, 1])
+    goes = [row[feature] < 0 or side == right for side in (False, True)]
+    sides = [descend(forest, child + k, row, numbers) if goes[k] else None for k in (0, 1)]
+    return node, *sides
+
+
+def unfold(place, leaves, splits):
+    """Return the same from what a kernel has found."""
+    if place == 0:
+        return None
+    if place < 0:
+        return int(leaves[-1 - place])
+    node, left, right = (int(number) for number in splits[place - 1])
+    return node, unfold(left, leaves, splits), unfold(right, leaves, splits)
+
+
+@pytest.mark.parametrize("numeric", [False, True])
+def test_rows_with_gaps_reach_what_a_plain_walk_finds(numeric, monkeypatch):
     rng = np.random.default_rng(56)
-    X, y = rng.integers(0, 5, (400, 6)).astype(str).astype(object), rng.integers(0, 3, 400)
-    model = GenerativeForestClassifier(5, max_depth=max_depth, random_state=0).fit(X, y)
+    X, y = rng.integers(0, 5, (300, 5)).astype(str).astype(object), rng.integers(0, 3, 300)
+    if numeric:
+        X[:, 0] = rng.normal(size=300)
+    model = GenerativeForestClassifier(4, random_state=0).fit(X, y)
     X[rng.random(X.shape) < 0.4] = None
-    rows = model.encoding_.encode(Table.read(X[:90]))
-    with_sets = list(Spreader(model.model_).spread(rows.codes, rows.numbers))
-    monkeypatch.setattr(spreading, "MOST_WORDS", 0)
-    walked = list(Spreader(model.model_).spread(rows.codes, rows.numbers))
-    for (_, logs, reached), (_, other_logs, other) in zip(with_sets, walked, strict=True):
-        assert np.array_equal(logs, other_logs)
-        assert all(np.array_equal(one, two) for one, two in zip(reached, other, strict=True))
-        assert len(reached.leaves) > len(rows) * 5
+    rows = model.encoding_.encode(Table.read(X[:40]))
+    forest = model.model_
+    # For few rows there is room, and then for some more.
+    monkeypatch.setattr(spreading, "SPLITS", 9)
+    blocks = list(Spreader(forest).spread(rows.codes, rows.numbers))
+    assert len(blocks) > 1
+    for block, _, reached in blocks:
+        for i, row in enumerate(range(block.start, block.stop)):
+            leaves = reached.leaves[reached.starts[i] : reached.starts[i + 1]]
+            splits = reached.splits[reached.split_starts[i] : reached.split_starts[i + 1]]
+            found = [unfold(tree + 1, leaves, splits) for tree in range(forest.trees)]
+            cells = rows.codes[row], rows.numbers[row]
+            assert found == [descend(forest, root, *cells) for root in forest.roots[:-1].tolist()]
+
+
+@pytest.mark.parametrize("name", ["epsilon", "tv"])
+def test_gaps_in_forests_of_which_some_trees_are_leaves_are_exact(name):
+    rng = np.random.default_rng(58)
+    constant = {"nodes": [{"class_probs": [0.4, 0.6], "feature_probs": [[1.0, 0.0]]}]}
+    for weight in rng.uniform(0.3, 0.7, 5).tolist():
+        trees = stump([weight, 1.0 - weight], [0.9, 0.1], [0.6, 0.4]), constant
+        check_all(document_of(*trees), [[None]], name)
 
 
 @every_fast_ball

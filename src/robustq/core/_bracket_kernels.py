@@ -1,6 +1,6 @@
 """The root of a height that falls, between two of several points that are looked at together.
 
-Of each x of a slot P and N are given, and h = log P − log N falls through 0 somewhere. The two
+Of each x P and N are given, and h = log P − log N falls through 0 somewhere. The two
 points next to the root are kept; the next points stand around where x, as a smooth function of h,
 says that it is. When bends of h next to the root leave no room for a kink that would show, what
 such a curve says is the root; or else when the two points are near enough.
@@ -11,11 +11,24 @@ import math
 import numpy as np
 
 from robustq.kernels import inner
+from robustq.vectors import LANES
 
-from ._lane_kernels import LANES, SIZE, N, P
+__all__ = [
+    "FACTS",
+    "FARTHEST",
+    "KNOTS",
+    "SIZE",
+    "SUMS",
+    "TINY",
+    "UNDECIDED",
+    "N",
+    "P",
+    "advance",
+    "look_first",
+]
 
-__all__ = ["FACTS", "FARTHEST", "KNOTS", "TINY", "UNDECIDED", "advance", "look_first"]
-
+# The rows of what is summed over trees: what is positive, what is negative, and the sizes.
+SUMS = P, N, SIZE = (0, 1, 2)
 # What is known next to the root: two points below and two above; of each x, h, and R.
 KNOTS = BELOW, LOW, HIGH, ABOVE = (0, 1, 2, 3)
 X, HEIGHT, LEAD = range(3)
@@ -38,22 +51,20 @@ AROUND = 6  # points that a curve goes through
 
 
 @inner
-def look_first(limit, first, slot, xs, knots, facts):
+def look_first(limit, first, xs, knots, facts):
     """Set the first points; what is known at 0 stands below them."""
     top = min(limit, FARTHEST)
-    facts[slot, TOP], facts[slot, STEEP] = top, 0.0
-    facts[slot, WIDE], facts[slot, BOUNDED] = math.inf, 0.0
+    facts[TOP], facts[STEEP], facts[WIDE], facts[BOUNDED] = top, 0.0, math.inf, 0.0
     for knot in range(len(KNOTS)):
-        knots[slot, knot, HEIGHT] = math.nan
+        knots[knot, HEIGHT] = math.nan
     positive, fall, negative, rise = first[0], first[1], first[2], first[3]
     height = math.log(positive / negative)
-    knots[slot, LOW, X], knots[slot, LOW, HEIGHT] = 0.0, height
-    knots[slot, LOW, LEAD] = positive - negative
+    knots[LOW, X], knots[LOW, HEIGHT], knots[LOW, LEAD] = 0.0, height, positive - negative
     guess = height / (fall / positive + rise / negative)
     if not guess < FARTHEST:
         guess = 1.0
     for lane in range(LANES):
-        xs[slot, lane] = min(FIRST[lane] * guess, top)
+        xs[lane] = min(FIRST[lane] * guess, top)
 
 
 @inner

@@ -19,78 +19,63 @@ if TYPE_CHECKING:
     from .neighbourhoods import Perturbed
     from .quantified import Quantified
 
-__all__ = ["Ends", "Gaps", "Reached"]
+__all__ = ["Gaps", "Reached"]
 
 FASTEST = 1e6  # how much weights may change, relative to themselves, where a search begins
 
 
 class Reached(NamedTuple):
-    """What rows reach of the trees of a mixture: leaves, from left to right.
+    """What rows reach of the trees of a mixture.
 
     Attributes
     ----------
-    starts : ndarray of shape (trees · rows + 1,)
-        Where the leaves of each row in each tree begin: tree by tree.
+    starts : ndarray of shape (rows + 1,)
+        Where the leaves of each row begin; trees that are leaves come first.
     leaves : ndarray of shape (entries,)
         Their numbers.
-    meets : ndarray of shape (entries,)
-        The depth of the node where the path to each leaf meets that to the next one; −1 for the
-        last of a tree.
     mass : ndarray of shape (entries,)
         Π p(f_i), divided by some power of two that all leaves of a row share.
+    split_starts : ndarray of shape (rows + 1,)
+        Where the splits of each row begin; the roots of the other trees come first.
+    splits : ndarray of shape (splits, 3)
+        Their nodes, parents before children, and of both children which they are among those of
+        the row: 1, 2 … for splits, −1, −2 … for leaves, and 0 if it is not reached.
     uneven : ndarray of bool, of shape (rows,)
         Of which rows some leaves have so much less mass than others that it may underflow.
     """
 
     starts: Indices
     leaves: Codes
-    meets: Codes
     mass: Floats
+    split_starts: Indices
+    splits: Codes
     uneven: Bools
 
     @classmethod
-    def empty(cls, trees: int, rows: int, room: int) -> Reached:
-        """Return arrays to be filled, with room for so many leaves."""
-        starts = np.empty(trees * rows + 1, dtype=np.int64)
-        leaves, meets = np.empty((2, room), dtype=np.int32)
-        return cls(starts, leaves, meets, np.empty(room), np.zeros(rows, dtype=np.bool_))
+    def empty(cls, rows: int, leaves: int, splits: int) -> Reached:
+        """Return arrays to be filled, with room for so many leaves and splits."""
+        starts, split_starts = np.empty((2, rows + 1), dtype=np.int64)
+        return cls(
+            *(starts, np.empty(leaves, dtype=np.int32), np.empty(leaves)),
+            *(split_starts, np.empty((splits, 3), dtype=np.int32), np.zeros(rows, dtype=np.bool_)),
+        )
 
-    def trim(self) -> Reached:
-        """Return what was filled; a copy if most of the room was not needed."""
-        entries = self.starts[-1]
-        used = [array[:entries] for array in self[1:4]]
-        if 2 * entries < len(self.leaves):
-            used = [array.copy() for array in used]
-        return Reached._make([self.starts, *used, self.uneven])
+    def trim(self, rows: int) -> Reached:
+        """Return what was filled of some rows; a copy if most of the room was not needed."""
+        leaves, splits = int(self.starts[rows]), int(self.split_starts[rows])
+        return Reached(
+            *(self.starts[: rows + 1], _trim(self.leaves, leaves), _trim(self.mass, leaves)),
+            *(self.split_starts[: rows + 1], _trim(self.splits, splits), self.uneven[:rows]),
+        )
+
+    @property
+    def extent(self) -> tuple[int, int]:
+        """How many leaves and how many splits a row reaches at most."""
+        return int(np.diff(self.starts).max()), int(np.diff(self.split_starts).max())
 
 
-class Ends(NamedTuple):
-    """The paths to the leaves of a mixture.
-
-    Attributes
-    ----------
-    starts : ndarray of shape (leaves + 1,)
-        Where the path of each leaf begins.
-    paths : ndarray
-        The nodes on paths, from the leaf upward; the root is left out.
-    """
-
-    starts: Indices
-    paths: Codes
-
-    @classmethod
-    def of(cls, nodes: Indices, parents: Codes, depths: Codes) -> Ends:
-        """Go up from the nodes of leaves."""
-        starts = np.concatenate([[0], np.cumsum(depths[nodes])])
-        paths = np.empty(starts[-1], dtype=np.int32)
-        at: NDArray[np.integer] = nodes
-        place = starts[:-1]
-        for _ in range(int(depths.max(initial=0))):
-            below = parents[at] >= 0
-            at, place = at[below], place[below]
-            paths[place] = at
-            at, place = parents[at], place + 1
-        return cls(starts, paths)
+def _trim(array: Any, used: int) -> Any:
+    return array[:used].copy() if 2 * used < len(array) else array[:used]
 
 
 def make_lanes(rows: int, lanes: int) -> Floats:
@@ -104,7 +89,6 @@ def make_lanes(rows: int, lanes: int) -> Floats:
 class Gaps(Straight):
     """Rows with missing cells."""
 
-    ends: Ends
     reached: Reached
 
     def solve(self, perturbed: Perturbed, found: Quantified) -> tuple[Floats, Indices]:
@@ -115,11 +99,14 @@ class Gaps(Straight):
         rows = len(found.prediction)
         y, tipping = np.empty(rows), np.empty(rows, dtype=np.int64)
         edges, about = self._measured(perturbed)
+        leaves, splits = reached.extent
+        roots = np.flatnonzero(tables.parents < 0)
+        single = int(np.isin(roots, tables.leaf_nodes).sum())
         kernels.search(
-            *(tables.class_probs, about, edges, *self.ends, *reached),
+            *(tables.class_probs, about, edges, leaves, (single, len(roots) - single), *reached),
             *(found.prediction, found.runner_up, made.limit),
             NEAR * (self.factors + tables.depth),
-            *_make_room(min(rows, kernels.TOGETHER), tables.class_probs.shape[1], tables.depth),
+            _make_room(tables.class_probs.shape[1], leaves + splits),
             *(y, tipping),
         )
         return self.forget_unclear(perturbed, y), tipping
@@ -129,47 +116,57 @@ class Gaps(Straight):
         edges = self.made(perturbed).edges
         return self.kept.find(
             (perturbed.key, "gaps"),
-            lambda: (_turn_edges(edges), _measure_paths(edges, self.tables, self.ends)),
+            lambda: (_pair_edges(edges, self.tables), _measure_paths(edges, self.tables)),
         )
 
 
-def _make_room(rows: int, classes: int, depth: int) -> tuple[Indices, tuple[NDArray[Any], ...]]:
-    """Return what kernels work in for rows that go together."""
+def _make_room(classes: int, most: int) -> tuple[NDArray[Any], ...]:
+    """Return what kernels work in for a row that reaches so many leaves and splits."""
     from . import _gap_kernels as kernels  # noqa: PLC0415 (numba is imported when needed)
 
     lanes = kernels.LANES
-    room = (
-        make_lanes(rows, lanes),
-        make_lanes(rows * len(kernels.SUMS), lanes).reshape(rows, -1, lanes),
-        np.empty((rows, len(kernels.FIRST))),
-        np.empty((rows, len(kernels.KNOTS), 3)),
-        np.empty((rows, len(kernels.FACTS))),
-        make_lanes(2 * (depth + 2), lanes),
+    return (
+        make_lanes(1, lanes).ravel(),
+        make_lanes(len(kernels.SUMS), lanes),
+        np.empty(len(kernels.FIRST)),
+        np.empty((len(kernels.KNOTS), 3)),
+        np.empty(len(kernels.FACTS)),
+        make_lanes(2 * (most + 1), lanes).ravel(),
         np.empty((2, lanes)),
-        np.empty((rows, lanes), dtype=np.int64),
-        np.zeros((rows, classes), dtype=np.int64),
+        np.empty(lanes, dtype=np.int64),
+        np.zeros(classes, dtype=np.int64),
     )
-    return np.empty((len(kernels.WORK), max(rows, depth + 2)), dtype=np.int64), room
 
 
-def _turn_edges(edges: Floats) -> Floats:
-    """Return weights, minus what they fall by, and what they rise by; see `_lane_kernels`."""
-    from . import _lane_kernels as kernels  # noqa: PLC0415 (numba is imported when needed)
+def _pair_edges(edges: Floats, tables: MixtureTables) -> Floats:
+    """Return of the edges below each split what `_gap_kernels.EDGES` says."""
+    from . import _gap_kernels as kernels  # noqa: PLC0415 (numba is imported when needed)
 
-    turned = make_lanes(len(edges), kernels.WIDTH)
-    turned[:, kernels.W], turned[:, kernels.FALL] = edges[:, 0], -edges[:, 1]
-    turned[:, kernels.RISE] = edges[:, 2]
-    return turned
+    paired = make_lanes(len(edges), kernels.WIDTH)
+    paired[:] = 0.0
+    below = np.flatnonzero(tables.parents >= 0)
+    # Children stand side by side.
+    splits, firsts = np.unique(tables.parents[below], return_index=True)
+    for side, shift in ((kernels.LEFT, 0), (kernels.RIGHT, 1)):
+        own = edges[below[firsts] + shift]
+        paired[splits, side + kernels.W] = own[:, 0]
+        paired[splits, side + kernels.FALL] = -own[:, 1]
+        paired[splits, side + kernels.RISE] = own[:, 2]
+    return paired
 
 
-def _measure_paths(edges: Floats, tables: MixtureTables, ends: Ends) -> Floats:
+def _measure_paths(edges: Floats, tables: MixtureTables) -> Floats:
     """Return what weights on the path to each leaf multiply to, and how fast its bounds change.
 
     That is relative to it: what the logarithms fall and rise by, (leaves, 3).
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         changes = np.fmin(edges[:, 1:3] / edges[:, :1], FASTEST)
-    total = np.zeros((len(ends.paths) + 1, 2))
-    np.cumsum(changes[ends.paths], axis=0, out=total[1:])
+    total, at = np.zeros((len(tables.leaf_nodes), 2)), tables.leaf_nodes
+    leaves = np.arange(len(at))
+    while len(at):
+        total[leaves] += changes[at]
+        below = tables.parents[at] >= 0
+        leaves, at = leaves[below], tables.parents[at[below]].astype(np.intp)
     reach = np.ldexp(tables.reach, STEP * tables.reach_scale)
-    return np.column_stack([reach, np.diff(total[ends.starts], axis=0)])
+    return np.column_stack([reach, total])

@@ -337,10 +337,10 @@ class Forest:
         for block, part, reached in self._spreader.spread(*_contiguous(rows[some])):
             add_base(self, rows[some[block]], part)
             joint[some[block]] = part
-            room -= len(reached.leaves)
+            room -= len(reached.splits)
             # More are not kept: the recursion finds them again, a few at a time.
             if room >= 0:
-                shapes.append((some[block], Gaps(*about, self._spreader.ends, reached)))
+                shapes.append((some[block], Gaps(*about, reached)))
         return Reading(joint, shapes)
 
     def _offer(self, where: Indices, rows: Rows, trace: Trace) -> list[tuple[Indices, Shape]]:
