@@ -22,7 +22,7 @@ from robustq import (
     RobustqError,
 )
 from robustq.documents import files as model_files
-from robustq.families.base import NotFittedError
+from robustq.families.fitted import NotFittedError
 from robustq.families.forest.model import CHILD, FEATURE, FIRST, LEAF
 from robustq.families.forest.planting import measure_heights
 

@@ -14,7 +14,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from robustq import InputError, NaiveBayesClassifier, RobustqError, UnknownValueWarning
 from robustq.families import base
-from robustq.families.base import NotFittedError
+from robustq.families.fitted import NotFittedError
 from robustq.families.naive_bayes import log_joint
 from robustq.learning.counts import Counts
 from robustq.learning.folds import FOLDS, deal

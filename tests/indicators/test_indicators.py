@@ -23,7 +23,7 @@ from robustq import (
     indicators,
 )
 from robustq.core.neighbourhoods import read
-from robustq.families.base import NotFittedError
+from robustq.families.fitted import NotFittedError
 from robustq.indicators import uncertainty
 from robustq.indicators.choices import list_single, list_wider
 from robustq.indicators.scores import examine

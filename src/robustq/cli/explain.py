@@ -185,7 +185,7 @@ class _Told:
 
         from robustq import robustness  # noqa: PLC0415
         from robustq.exceptions import PositionError  # noqa: PLC0415
-        from robustq.families.base import ignoring_unknown_values  # noqa: PLC0415
+        from robustq.families.remarks import ignoring_unknown_values  # noqa: PLC0415
 
         if row:
             if max(row) > self.table.num_rows:
@@ -250,7 +250,7 @@ class _Told:
     def _flip(self, X: Any, keep: tuple[str, ...]) -> Counterfactuals:
         """Return the smallest changes that flip a row."""
         from robustq import counterfactuals  # noqa: PLC0415 (slow to import)
-        from robustq.families.base import ignoring_unknown_values  # noqa: PLC0415
+        from robustq.families.remarks import ignoring_unknown_values  # noqa: PLC0415
 
         with ignoring_unknown_values():
             found = counterfactuals(self.classifier, X, self.asked, keep=keep, limit=MOST_FLIPS)

@@ -249,8 +249,8 @@ def _watch(sources: list[Source], *, shown: bool) -> Iterator[Callable[[int], No
 
 
 def _report(console: Any, scorer: Scorer, rows: int, seconds: float, output: str) -> None:
-    from robustq.families.base import describe_endless  # noqa: PLC0415 (slow)
     from robustq.families.others import describe_others  # noqa: PLC0415
+    from robustq.families.remarks import describe_endless  # noqa: PLC0415 (slow)
     from robustq.files import hide_secrets  # noqa: PLC0415
 
     for text in scorer.model.cautions:

@@ -9,8 +9,8 @@ import numpy as np
 
 from robustq.core.neighbourhoods import read
 from robustq.exceptions import InputError
-from robustq.families.base import ignoring_unknown_values
 from robustq.families.functions import assess, credal_predict
+from robustq.families.remarks import ignoring_unknown_values
 
 from .measures import Framed, Measures, as_columns, measure
 from .sets import predict_sets

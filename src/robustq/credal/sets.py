@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from robustq.families.base import ignoring_unknown_values
 from robustq.families.functions import credal_predict
+from robustq.families.remarks import ignoring_unknown_values
 from robustq.tables.table import take_rows
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from robustq.families.base import ignoring_unknown_values
+from robustq.families.remarks import ignoring_unknown_values
 from robustq.scoring import Guest
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from robustq.blocks import for_each_block
 from robustq.core.engine import has_kernel
 from robustq.core.neighbourhoods import read
 from robustq.credal.curves import trace
-from robustq.families.base import ignoring_unknown_values
+from robustq.families.remarks import ignoring_unknown_values
 from robustq.indicators import get
 from robustq.indicators.choices import list_single, remark_on
 from robustq.indicators.scores import Examined, examine

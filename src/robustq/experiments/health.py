@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from robustq.families.base import describe_unknown
 from robustq.families.others import describe_others
+from robustq.families.remarks import describe_unknown
 from robustq.families.seen_rows import find_seen
 
 if TYPE_CHECKING:

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-import threading
-import warnings
 from abc import ABC
-from contextlib import contextmanager
-from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.exceptions import NotFittedError as SklearnNotFittedError
 
-from robustq import __version__
 from robustq.blocks import count_cores, for_each_block
 from robustq.core import engine
 from robustq.core.assessment import Assessment
@@ -22,58 +16,34 @@ from robustq.core.posteriors import bound_posteriors, check_rule, find_sets
 from robustq.core.quantified import Quantified
 from robustq.exceptions import (
     InputError,
-    OtherPredictionWarning,
-    RobustqError,
-    TableWarning,
-    UnknownValueWarning,
     UnsupportedError,
-    warn_caller,
 )
-from robustq.learning import folds
-from robustq.tables import MISSING, UNKNOWN, Encoding, Rows, Table, find_distinct, remark_on_classes
+from robustq.tables import MISSING, Encoding, Rows, Table, find_distinct
 from robustq.tables.frames import index_of
-from robustq.tables.single_rows import read_single_row
-from robustq.texts import make_visible, shorten
 
+from .explained import ExplainedModel
+from .fitted import BLOCK_ROWS, encode, fit_cache
 from .labels import Scoring
-from .parameters import LARGEST_COUNT, is_count, read_random_state, require
+from .parameters import LARGEST_COUNT, is_count, read_random_state
+from .remarks import name_counts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
     from numpy.typing import ArrayLike
 
     from robustq.arrays import Bools, Floats, Indices
     from robustq.core.neighbourhoods import Bound, Neighbourhood, PerturbationLike
-    from robustq.explaining.counterfactuals import Counterfactuals
-    from robustq.explaining.explanation import Explanations
-    from robustq.explaining.words import Words
-    from robustq.learning.surveys import Survey
 
     from .circuit.classifier import CircuitClassifier
 
-__all__ = [
-    "GenerativeClassifier",
-    "NotFittedError",
-    "describe_endless",
-    "describe_unknown",
-    "encode",
-    "ignoring_unknown_values",
-    "learning_quietly",
-    "require_fitted",
-]
+__all__ = ["GenerativeClassifier", "encode"]
 
-BLOCK_ROWS = 1 << 13
-BLOCK_CELLS = 1 << 17  # of rows and classes: what is found for each of them stays in the cache
-LEAST_ROWS, FEWEST_ROWS = 1 << 10, 1 << 7
+LEAST_ROWS = 1 << 10
 
 
-class NotFittedError(RobustqError, SklearnNotFittedError):
-    """A model was used before it was fitted."""
-
-
-class GenerativeClassifier(Scoring, ClassifierMixin, BaseEstimator, ABC):
+class GenerativeClassifier(ExplainedModel, Scoring, ClassifierMixin, BaseEstimator, ABC):
     """A classifier with a joint distribution p(c, f).
 
     Where methods take X, a frame or an array, they take a dictionary {column: value} as one row.
@@ -290,7 +260,7 @@ class GenerativeClassifier(Scoring, ClassifierMixin, BaseEstimator, ABC):
         table = self._arrange(X)
         found, unknown = self._quantify(table, neighbourhoods)
         self._report_unknown(table, unknown)
-        return self._tell(found, neighbourhoods, index_of(X), _name_counts(table, unknown))
+        return self._tell(found, neighbourhoods, index_of(X), name_counts(table, unknown))
 
     def _tell(
         self,
@@ -317,8 +287,8 @@ class GenerativeClassifier(Scoring, ClassifierMixin, BaseEstimator, ABC):
         def work(block: slice) -> None:
             joint[block] = self.model_.log_joint(rows[block])
 
-        for_each_block(work, len(rows), _fit_cache(len(self.classes_)), self._threads())
-        counts = _name_counts(table, unknown)
+        for_each_block(work, len(rows), fit_cache(len(self.classes_)), self._threads())
+        counts = name_counts(table, unknown)
         return self._tell(found, neighbourhoods, index_of(X), counts), joint
 
     def quantify(self, X: Any, neighbourhoods: Sequence[Neighbourhood]) -> Quantified:
@@ -347,7 +317,7 @@ class GenerativeClassifier(Scoring, ClassifierMixin, BaseEstimator, ABC):
         """
         table = self._arrange(X)
         found, unknown = self._quantify(table, neighbourhoods)
-        return found, _name_counts(table, unknown)
+        return found, name_counts(table, unknown)
 
     def _quantify(
         self, table: Table, neighbourhoods: Sequence[Neighbourhood]
@@ -362,7 +332,7 @@ class GenerativeClassifier(Scoring, ClassifierMixin, BaseEstimator, ABC):
             found.put(block, engine.quantify(self.model_, rows, bound))
 
         # Large blocks, as far as there are enough for all threads: each asks a few questions anew.
-        least = _fit_cache(len(self.classes_))
+        least = fit_cache(len(self.classes_))
         share = -(-table.rows // (4 * (self._threads() or count_cores())))
         return found, self._for_each_block(table, work, min(4 * least, max(least, share)))
 
@@ -386,10 +356,6 @@ class GenerativeClassifier(Scoring, ClassifierMixin, BaseEstimator, ABC):
         block_rows = min(BLOCK_ROWS, max(LEAST_ROWS, share))
         for_each_block(work, len(firsts), block_rows, self._threads())
         return found if differ else found.take(twins)
-
-    def _bind(self, neighbourhoods: Sequence[Neighbourhood]) -> list[Bound]:
-        names = self.encoding_.names
-        return [one.bind(self.model_, names) for one in read_all(neighbourhoods)]
 
     def is_robust(
         self,
@@ -500,159 +466,6 @@ class GenerativeClassifier(Scoring, ClassifierMixin, BaseEstimator, ABC):
         self._report_unknown(table, self._for_each_block(table, work))
         return lower, upper
 
-    # Why, and what if
-
-    def explain(
-        self,
-        X: Any,
-        perturbation: PerturbationLike = "tv",
-        *,
-        parts: str | Iterable[str] | None = None,
-        sizes: str | None = None,
-    ) -> Explanations:
-        """Return for each row what its prediction hangs on, and the nearest model that disagrees.
-
-        Parameters
-        ----------
-        X : frame or array of shape (rows, features)
-        perturbation : str or Perturbation
-        parts, sizes : optional
-            As in `robustness`.
-
-        Returns
-        -------
-        Explanations
-            A sequence, with a `summary` of all rows; see `Explanation` for what is in each.
-        """
-        from robustq.explaining.explainer import Findings  # noqa: PLC0415 (only where asked for)
-        from robustq.explaining.explanation import Explanations  # noqa: PLC0415
-
-        neighbourhood = read(perturbation, parts, sizes)
-        table = self._arrange(X)
-        self._bind([neighbourhood])
-        found = Findings.empty(self.model_, self._words(), table, neighbourhood)
-        self._report_unknown(table, self._for_each_block(table, found.fill))
-        return Explanations(found)
-
-    def find_hanging(self, X: Any, perturbation: PerturbationLike = "tv") -> Indices:
-        """Return the position of the feature that each prediction hangs on, −1 if there is none.
-
-        It is what `explain` tells, without the rest; says nothing of values never seen.
-        """
-        from robustq.explaining.explainer import find_hanging  # noqa: PLC0415 (only where asked for)
-
-        table, neighbourhood = self._arrange(X), read(perturbation)
-        out = np.empty(table.rows, dtype=np.int64)
-
-        def work(block: slice, rows: Rows) -> None:
-            out[block] = find_hanging(self.model_, rows, neighbourhood, self.encoding_)
-
-        self._for_each_block(table, work)
-        return out
-
-    def witness(
-        self,
-        X: Any,
-        perturbation: PerturbationLike = "tv",
-        *,
-        parts: str | Iterable[str] | None = None,
-        sizes: str | None = None,
-    ) -> Self:
-        """Return the nearest model of the same kind that no longer prefers the prediction of a row.
-
-        Each of its local mass functions lies in the ball around the model's own, of the size that
-        `robustness` gives; the tipping class is at least as probable as the prediction, up to
-        rounding: it ties, or flips.
-
-        Parameters
-        ----------
-        X : frame or array of shape (1, features)
-        perturbation : str or Perturbation
-        parts, sizes : optional
-            As in `robustness`.
-
-        Returns
-        -------
-        GenerativeClassifier
-            Fitted; it can be saved, scored and explained.
-
-        Raises
-        ------
-        UnsupportedError
-            If nothing flips the prediction, or no model of the same kind does.
-        """
-        from .witnesses import make_witness  # noqa: PLC0415 (it knows all classifiers)
-
-        neighbourhood = read(perturbation, parts, sizes)
-        (bound,) = self._bind_fitted([neighbourhood])
-        return make_witness(self, self._encode_one(X), bound, neighbourhood.name)
-
-    def counterfactuals(
-        self,
-        X: Any,
-        perturbation: PerturbationLike = "tv",
-        *,
-        max_changes: int = 2,
-        limit: int | None = 20,
-        change: Sequence[str | int] | None = None,
-        keep: Sequence[str | int] | None = None,
-        parts: str | Iterable[str] | None = None,
-        sizes: str | None = None,
-    ) -> Counterfactuals:
-        """Return the smallest changes of values that flip the prediction of a row.
-
-        Parameters
-        ----------
-        X : frame or array of shape (1, features)
-        perturbation : str or Perturbation
-            What the robustness of the new predictions is measured by.
-        max_changes : int, default 2
-            How many cells may change. All changes of one and two cells are tried; of more, some:
-            `note` and `exhaustive` of the result say so.
-        limit : int, optional
-            How many to return at most; None for all.
-        change, keep : sequence of str or int, optional
-            Columns that may change, by default all; and columns that may not.
-        parts, sizes : optional
-            As in `robustness`.
-
-        Returns
-        -------
-        Counterfactuals
-            The fewest changes first, then those whose result is most robust. Numbers change among
-            the bins and thresholds that the model knows.
-        """
-        from robustq.explaining.counterfactuals import Search, choose_columns  # noqa: PLC0415
-
-        require("max_changes", max_changes, is_count(max_changes, 1), "at least 1")
-        require("limit", limit, limit is None or is_count(limit, 1), "at least 1, or None")
-        (bound,) = self._bind_fitted([read(perturbation, parts, sizes)])
-        columns = choose_columns(self.encoding_, change, keep)
-        row = self._encode_one(X)
-        search = Search(self.model_, self.encoding_, self.classes_, row, bound, columns)
-        return search.find(int(max_changes), None if limit is None else int(limit))
-
-    def _words(self) -> Words:
-        from robustq.explaining.words import Words  # noqa: PLC0415 (only where asked for)
-
-        target = getattr(self, "training_", {}).get("target", "class")
-        return Words(self.encoding_, self.classes_, str(target))
-
-    def _bind_fitted(self, neighbourhoods: Sequence[Neighbourhood]) -> list[Bound]:
-        self._require_fitted()
-        return self._bind(neighbourhoods)
-
-    def _encode_one(self, X: Any) -> Rows:
-        """Return the one row of a table."""
-        table = self._arrange(X)
-        if table.rows != 1:
-            msg = f"X must be a table of one row, got {table.rows:,}: as in X.iloc[[0]] or X[:1]"
-            raise InputError(msg)
-        rows: list[Rows] = []
-        unknown = self._for_each_block(table, lambda _, block: rows.append(block))
-        self._report_unknown(table, unknown)
-        return rows[0]
-
     # Plain data and files
 
     def to_dict(self) -> dict[str, Any]:
@@ -703,135 +516,9 @@ class GenerativeClassifier(Scoring, ClassifierMixin, BaseEstimator, ABC):
     def _suit(self, model: Any) -> None:
         """Take over what a model from outside decides, or refuse it."""
 
-    def _set_model(self, model: Any, encoding: Encoding, classes: np.ndarray[Any, Any]) -> None:
-        self.model_ = model
-        self._set_encoding(encoding, classes)
-
-    # From tables to rows
-
-    def _arrange(self, X: Any) -> Table:
-        self._require_fitted()
-        row = read_single_row(X, self.encoding_)
-        if row is not None:
-            return row
-        return self.encoding_.arrange(Table.read(X), type(self).__name__)
-
-    def _require_fitted(self) -> None:
-        require_fitted(self, "encoding_")
-
-    def _learn_encoding(
-        self,
-        table: Table,
-        weights: Floats,
-        bins: int | None,
-        classes: np.ndarray[Any, Any] | None = None,
-        labels: Indices | None = None,
-        *,
-        tails: bool = False,
-    ) -> Encoding:
-        """Return how a table is understood; warn of what looks like a mistake."""
-        encoding = Encoding.learn(
-            table,
-            weights,
-            bins=bins,
-            tails=tails,
-            categorical=() if self.categorical is None else self.categorical,
-            numeric=() if self.numeric is None else self.numeric,
-            labels=labels if _remarking.get() else None,
-        )
-        if not _remarking.get():
-            return encoding
-        counts = None
-        if classes is not None and labels is not None:
-            counts = np.bincount(labels, minlength=len(classes))
-        warn_of_remarks(encoding, classes, counts, stacklevel=4)
-        return encoding
-
-    @property
-    def _learns_from_parts(self) -> bool:
-        """Whether it can learn from parts of a table: see `families.parted`."""
-        return False
-
-    def _learns_together(self, survey: Survey) -> bool:
-        """Tell whether parts of a table are brought together: there are few rows, or must be."""
-        return survey.total <= folds.FEW
-
     def _fit_named(self, X: Any, y: Any, sample_weight: Any, target: str) -> None:  # noqa: ARG002
         """Fit, where the target has a name; most models do not ask for it."""
         self.fit(X, y, sample_weight)
-
-    def _note_training(self, rows: int) -> None:
-        """Keep what a model file tells about the training."""
-        self.training_ = {
-            "rows": rows,
-            "robustq": __version__,
-        }
-
-    def _set_encoding(self, encoding: Encoding, classes: np.ndarray[Any, Any]) -> None:
-        self.classes_ = classes
-        self.encoding_ = encoding
-        self.n_features_in_ = len(encoding.columns)
-        if encoding.named:
-            self.feature_names_in_ = np.array(encoding.names, dtype=object)
-        elif hasattr(self, "feature_names_in_"):
-            del self.feature_names_in_
-
-    def _map(
-        self,
-        X: Any,
-        formula: Callable[[Rows], np.ndarray[Any, Any]],
-        dtype: Any = np.float64,
-    ) -> Any:
-        """Apply a formula to the rows of X, block by block."""
-        table = self._arrange(X)
-        # An empty block shows the shape of what comes.
-        shape = formula(Rows.empty(0, table.width, len(self.encoding_.numeric))).shape[1:]
-        out = np.empty((table.rows, *shape), dtype=dtype)
-
-        def work(block: slice, rows: Rows) -> None:
-            out[block] = formula(rows)
-
-        unknown = self._for_each_block(table, work, _fit_cache(len(self.classes_)))
-        self._report_unknown(table, unknown)
-        return out
-
-    def _for_each_block(
-        self, table: Table, work: Callable[[slice, Rows], None], block_rows: int = BLOCK_ROWS
-    ) -> Indices:
-        """Call `work` with blocks of encoded rows; return how many values are unknown."""
-        unknown = np.zeros(table.width, dtype=np.int64)
-        lock = threading.Lock()
-
-        def read_block(block: slice) -> None:
-            part = table.slice(block)
-            rows = self.encoding_.encode(part)
-            if rows.codes.min(initial=0) <= UNKNOWN:
-                strange = rows.codes == UNKNOWN
-                if self.handle_unknown == "error":
-                    self.encoding_.refuse_unknown(part, strange, block.start)
-                with lock:
-                    unknown[:] += strange.sum(axis=0)
-            work(block, rows)
-
-        for_each_block(read_block, table.rows, block_rows, self._threads())
-        return unknown
-
-    def _threads(self) -> int | None:
-        """Return how many threads to use, None for all cores."""
-        given = getattr(self, "n_jobs", None)
-        return int(given) if given is not None and is_count(given, 1) else None
-
-    def _check_jobs(self) -> None:
-        given = getattr(self, "n_jobs", None)
-        valid = given is None or is_count(given, 1) or is_count(given, -1, -1)
-        require("n_jobs", given, valid, "at least 1, or −1 or None for all cores")
-
-    def _report_unknown(self, table: Table, counts: Indices) -> None:
-        found = _name_counts(table, counts)
-        if not found:
-            return
-        msg = shorten(make_visible(describe_unknown(found)))
-        warn_caller(UnknownValueWarning(msg, found))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -839,94 +526,6 @@ class GenerativeClassifier(Scoring, ClassifierMixin, BaseEstimator, ABC):
         tags.input_tags.string = True
         tags.input_tags.allow_nan = True
         return tags
-
-
-def warn_of_remarks(
-    encoding: Encoding,
-    classes: np.ndarray[Any, Any] | None,
-    rows: Indices | None,
-    stacklevel: int,
-) -> None:
-    """Warn of columns, and of classes of so many rows, that look like a mistake."""
-    remarks = dict(encoding.remarks)
-    if classes is not None and rows is not None and (remark := remark_on_classes(classes, rows)):
-        remarks["y"] = remark
-    if remarks:
-        warnings.warn(TableWarning(_say_remarks(remarks), remarks), stacklevel=stacklevel)
-
-
-def _say_remarks(remarks: dict[str, str], most: int = 5) -> str:
-    shown = [f"{name!r} {remark}" for name, remark in list(remarks.items())[:most]]
-    more = len(remarks) - len(shown)
-    return "columns to look at: " + ". ".join(shown) + (f". … and {more:,} more" if more else "")
-
-
-def _name_counts(table: Table, counts: Indices) -> dict[str, int]:
-    return {table.label(i): int(counts[i]) for i in np.flatnonzero(counts).tolist()}
-
-
-def describe_unknown(counts: Mapping[str, int], most: int = 10) -> str:
-    """Return in words how many values of each column were never seen in training."""
-    shown = [f"{count:,} in {label}" for label, count in list(counts.items())[:most]]
-    more = f", … and more in {len(counts) - most:,} columns" if len(counts) > most else ""
-    return f"values never seen in training, taken as missing: {', '.join(shown)}{more}"
-
-
-def describe_endless(names: Iterable[str], rows: int) -> str:
-    """Return in words in which neighbourhoods nothing flips any of some rows."""
-    return (
-        f"nothing flips any of the {rows:,} predictions in {', '.join(names)}: robustness is "
-        "infinite there, and tells none of them from the others"
-    )
-
-
-@contextmanager
-def ignoring_unknown_values() -> Iterator[None]:
-    """Say nothing about values and predictions that were spoken of already, or need not be."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UnknownValueWarning)
-        warnings.simplefilter("ignore", OtherPredictionWarning)
-        yield
-
-
-_remarking: ContextVar[bool] = ContextVar("_remarking", default=True)
-
-
-@contextmanager
-def learning_quietly() -> Iterator[None]:
-    """Look for no mistakes in the tables that are learned from: they were spoken of already."""
-    token = _remarking.set(False)
-    try:
-        yield
-    finally:
-        _remarking.reset(token)
-
-
-def require_fitted(estimator: Any, attribute: str) -> None:
-    """Raise if an estimator lacks what fit would have given it."""
-    if not hasattr(estimator, attribute):
-        msg = (
-            f"This {type(estimator).__name__} instance is not fitted yet. Call 'fit' with "
-            "appropriate arguments before using this estimator."
-        )
-        raise NotFittedError(msg)
-
-
-def encode(encoding: Encoding, table: Table, threads: int | None = None) -> Rows:
-    """Return all rows of a table at once, to learn from them."""
-    rows = Rows.empty(table.rows, table.width, len(encoding.numeric))
-    for_each_block(
-        lambda block: rows.fill(block, encoding.encode(table.slice(block))),
-        table.rows,
-        BLOCK_ROWS,
-        threads,
-    )
-    return rows
-
-
-def _fit_cache(classes: int) -> int:
-    """Return how many rows to look at at once, where something is found for each of the classes."""
-    return min(BLOCK_ROWS, max(FEWEST_ROWS, BLOCK_CELLS // classes))
 
 
 def _condition(joint: Floats) -> Floats:

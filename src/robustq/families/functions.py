@@ -11,7 +11,8 @@ from robustq.core.neighbourhoods import DEFAULT_PERTURBATIONS, read
 from robustq.exceptions import UnsupportedError
 from robustq.tables.frames import index_of
 
-from .base import GenerativeClassifier, NotFittedError
+from .base import GenerativeClassifier
+from .fitted import NotFittedError
 from .others import OtherClassifier, judge_posterior
 from .probabilities import check_probabilities, require_probabilities
 

@@ -16,9 +16,9 @@ from robustq.learning.partitions import add
 from robustq.learning.surveys import make_survey, understand_parts, with_types
 from robustq.tables.understanding import are_quantities
 
-from .base import warn_of_remarks
 from .labels import find_class_factors, refuse_quantities
 from .naive_bayes import NaiveBayesClassifier
+from .remarks import warn_of_remarks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

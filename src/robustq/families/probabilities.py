@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from robustq.exceptions import InputError, RobustqError, UnsupportedError
 
-from .base import NotFittedError
+from .fitted import NotFittedError
 
 if TYPE_CHECKING:
     from robustq.arrays import Floats

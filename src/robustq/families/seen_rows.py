@@ -16,7 +16,7 @@ import numpy as np
 
 from robustq.tables import Binned, as_numbers
 
-from .base import encode
+from .fitted import encode
 from .labels import locate_labels
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from sklearn.naive_bayes import BernoulliNB, CategoricalNB
 from robustq.documents.documents import FORMAT, VERSION
 from robustq.exceptions import InputError
 
-from .base import NotFittedError
+from .fitted import NotFittedError
 
 __all__ = ["describe"]
 

@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from robustq.core.neighbourhoods import Bound
     from robustq.tables import Rows
 
-    from .base import GenerativeClassifier
+    from .explained import ExplainedModel
 
 __all__ = ["make_witness"]
 
-Estimator = TypeVar("Estimator", bound="GenerativeClassifier")
+Estimator = TypeVar("Estimator", bound="ExplainedModel")
 
 
 def make_witness(classifier: Estimator, row: Rows, bound: Bound, name: str) -> Estimator:

@@ -11,10 +11,11 @@ from sklearn.frozen import FrozenEstimator
 
 from robustq.blocks import for_each_block
 from robustq.exceptions import InputError
-from robustq.families.base import ignoring_unknown_values, learning_quietly, require_fitted
+from robustq.families.fitted import require_fitted
 from robustq.families.labels import read_labels
 from robustq.families.parameters import read_random_state
 from robustq.families.probabilities import predict_probabilities
+from robustq.families.remarks import ignoring_unknown_values, learning_quietly
 from robustq.tables.table import count_rows, take_rows
 
 if TYPE_CHECKING:

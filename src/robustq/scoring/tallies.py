@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
 from robustq.exceptions import UnknownValueWarning, warn_caller
-from robustq.families.base import describe_unknown
+from robustq.families.remarks import describe_unknown
 from robustq.texts import make_visible, shorten
 
 if TYPE_CHECKING:

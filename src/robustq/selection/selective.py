@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clo
 from sklearn.frozen import FrozenEstimator
 
 from robustq.exceptions import InputError, NoGuaranteeWarning, warn_caller
-from robustq.families.base import NotFittedError, require_fitted
+from robustq.families.fitted import NotFittedError, require_fitted
 from robustq.families.labels import Scoring, read_labels
 from robustq.families.parameters import read_random_state
 from robustq.families.probabilities import predict_probabilities
