@@ -89,8 +89,8 @@ def dask_cluster(folder):
         # Any port, for its pages too: others may run beside us.
         ports = ("--port", 0, "--dashboard-address", "127.0.0.1:0")
         made = [_start_logged(stack, folder, "scheduler", *python, "scheduler", *where, *ports)]
-        worker = (*python, "worker", *where, "--no-dashboard", "--nthreads", 1)
-        made += [_start_logged(stack, folder, f"worker-{i}", *worker) for i in range(2)]
+        workers = ("--no-dashboard", "--nworkers", 2, "--nthreads", 1)
+        made.append(_start_logged(stack, folder, "workers", *python, "worker", *where, *workers))
         assert until(found.exists), read_logs(folder)
         yield json.loads(found.read_text())["address"], made
 

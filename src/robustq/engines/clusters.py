@@ -30,7 +30,7 @@ PATIENCE = "20s"  # for a scheduler to answer
 CALM = 15.0  # seconds without a worker before somebody is told
 ATTEMPTS = 4  # that Spark makes at a task, on one machine as on a cluster
 # Free memory that a worker keeps: 64 KiB by default in Dask, and then every block asks the system
-# for its memory anew: 0.25 s more for a million rows. In Spark that is 0.1 s.
+# for its memory anew: 0.25 s more for a million rows. In Spark it is 0.1 s or less.
 KEPT, PIECE = 1 << 28, 1 << 25
 # Java checks every access to Arrow's memory unless told otherwise: a fifth of its time.
 UNCHECKED = "-Darrow.enable_unsafe_memory_access=true -Darrow.enable_null_check_for_get=false"
