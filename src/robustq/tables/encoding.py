@@ -172,6 +172,11 @@ class Encoding:
         return tuple(column.name for column in self.columns)
 
     @property
+    def repeating(self) -> frozenset[str]:
+        """The names of the columns of categories."""
+        return frozenset(c.name for c in self.columns if isinstance(c, Categorical))
+
+    @property
     def sizes(self) -> tuple[int, ...]:
         """How many codes each column has; 0 where it holds numbers."""
         return tuple(

@@ -21,7 +21,16 @@ from robustq.exceptions import InputError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["Column", "Table", "as_objects", "count_rows", "is_frame", "list_columns", "take_rows"]
+__all__ = [
+    "Column",
+    "Table",
+    "as_objects",
+    "count_rows",
+    "is_frame",
+    "join_chunks",
+    "list_columns",
+    "take_rows",
+]
 
 Column: TypeAlias = "np.ndarray[Any, Any] | pa.Array"
 
@@ -216,7 +225,18 @@ def _as_column(series: nw.Series[Any], label: str) -> Column:
     if pa.types.is_nested(array.type):
         msg = f"{label} holds lists or records ({array.type}): drop it or flatten it"
         raise InputError(msg)
-    return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
+    return join_chunks(array)
+
+
+def join_chunks(column: pa.ChunkedArray | pa.Array) -> pa.Array:
+    """Return a column in one piece: itself where it is, since Arrow would copy it."""
+    if not isinstance(column, pa.ChunkedArray):
+        return column
+    if column.num_chunks == 1:
+        return column.chunk(0)
+    found = column.combine_chunks()
+    # Of no chunks, some versions make none.
+    return found if isinstance(found, pa.Array) else pa.concat_arrays(found.chunks)
 
 
 def as_objects(values: Sequence[Any]) -> np.ndarray[Any, Any]:
