@@ -738,6 +738,7 @@ class GenerativeClassifier(Scoring, ClassifierMixin, BaseEstimator, ABC):
             categorical=() if self.categorical is None else self.categorical,
             numeric=() if self.numeric is None else self.numeric,
             labels=labels if _remarking.get() else None,
+            remarks=_remarking.get(),
         )
         if not _remarking.get():
             return encoding

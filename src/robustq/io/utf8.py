@@ -49,13 +49,13 @@ class Utf8(io.RawIOBase):
         """Return what is ready, at most so much: mostly as it was read, without a copy."""
         if size < 0:
             return self.readall()
-        piece = self.ready or next(self.pieces, b"")
-        if len(piece) > size:
-            piece = memoryview(piece)
-            piece, self.ready = piece[:size], piece[size:]
-        else:
-            self.ready = memoryview(b"")
-        return bytes(piece)
+        if not self.ready:
+            piece = next(self.pieces, b"")
+            if len(piece) <= size:
+                return piece
+            self.ready = memoryview(piece)
+        content, self.ready = self.ready[:size], self.ready[size:]
+        return bytes(content)
 
     def _cut(self, content: bytes, rest: Any) -> Iterator[bytes]:
         text = self._decode(content)
