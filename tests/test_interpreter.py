@@ -1,6 +1,7 @@
 """What is small is interpreted: to the last digit as it is compiled, and not for long."""
 
 import math
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -109,7 +110,7 @@ def calls(monkeypatch):
     counted: dict[str, int] = {}
     load()
     for prepare in KERNELS.values():
-        tiers = prepare.__self__
+        tiers = cast("Any", prepare).__self__
         prepare()
         try:
             monkeypatch.setattr(tiers, "compiled", Compared(tiers, tiers.compiled, counted))
@@ -174,7 +175,8 @@ def test_votes_are_interpreted_to_the_last_digit(calls):
 def declare(function, kind=signature):
     """Return a kernel that is nowhere on disk, and what knows how it is run."""
     called = kernel(kind)(function)
-    tiers = KERNELS.pop(f"{function.__module__}.{function.__qualname__}").__self__
+    prepare: Any = KERNELS.pop(f"{function.__module__}.{function.__qualname__}")
+    tiers = prepare.__self__
     tiers._find = lambda: None
     tiers._dispatcher = _declare(function, kind, allocates=False)
     tiers._dispatcher._cache = NullCache()

@@ -218,10 +218,11 @@ class _Tiers:
     """A kernel as it is found on disk, interpreted while there is little to do, or compiled."""
 
     def __init__(self, function, signature, allocates):
-        self.compiled = None
+        self.compiled: Any = None
         self._made = function, signature, allocates
         self._lock = threading.Lock()
-        self._dispatcher = self._interpreted = None
+        self._dispatcher: Any = None
+        self._interpreted: Any = None
         self._patience = PATIENCE
 
     def compile(self):

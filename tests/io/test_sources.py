@@ -8,6 +8,7 @@ import sys
 import threading
 
 import pyarrow as pa
+import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
@@ -320,3 +321,30 @@ def test_a_file_is_found_from_another_folder_by_whoever_it_is_sent_to(tmp_path, 
     found = pickle.loads(sent)  # noqa: S301
     assert found.name == "rows.csv"
     assert sum(table.num_rows for table in found.read()) == 1
+
+
+@pytest.mark.parametrize("name", ["data.csv", "data.parquet"])
+def test_words_that_repeat_come_as_dictionaries(tmp_path, name):
+    table = pa.table(
+        {"word": ["a", "bb", "", "a"] * 5, "other": ["1", "é", "2", "2"] * 5, "id": range(20)}
+    )
+    path = tmp_path / name
+    if name.endswith("csv"):
+        pa.csv.write_csv(table, path)
+        table = table.set_column(2, "id", table["id"].cast(pa.string()))
+    else:
+        pq.write_table(table, path, row_group_size=7)
+    (source,) = open_sources([str(path)], batch_rows=6)
+    batches = [b for b in source.read(repeating={"word", "id", "none"}) if b.num_rows]
+    assert len(batches) > 3
+    assert all(pa.types.is_dictionary(batch.schema.field("word").type) for batch in batches)
+    assert not any(pa.types.is_dictionary(batch.schema.field("other").type) for batch in batches)
+    assert [row for batch in batches for row in batch.to_pylist()] == table.to_pylist()
+
+
+def test_decimals_are_mended_in_words_that_repeat(tmp_path):
+    path = tmp_path / "data.csv"
+    path.write_text("a;b\n1,5;x\n2,5;y\n")
+    (source,) = open_sources([str(path)], CsvOptions(decimal=","))
+    batches = [batch for batch in source.read(repeating={"a", "b"}) if batch.num_rows]
+    assert batches[0]["a"].to_pylist() == ["1.5", "2.5"]

@@ -16,6 +16,7 @@ RESULT = pa.table(
         "robustness": [0.5, float("inf"), 0.0],
         "text": ['say "hi"', "Infinity, ü", None],
         "count": [1, 2, None],
+        "class": pa.array([-7, None, 2**62]).dictionary_encode(),
     }
 )
 

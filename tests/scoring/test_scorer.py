@@ -322,8 +322,16 @@ def test_a_file_scored_piece_by_piece_is_the_same(tmp_path, model):
     pq.write_table(TABLE, tmp_path / "in.parquet", row_group_size=50)
     scorer = Scorer(model, BALLS)
     (source,) = open_sources([str(tmp_path / "in.parquet")])
-    parts = [scorer.score(batch) for batch in source.read(lambda names: scorer.choose(names, "in"))]
-    assert pa.concat_tables(parts).to_pylist() == score(model, TABLE).to_pylist()
+    for repeating in ((), scorer.repeating):
+        batches = source.read(lambda names: scorer.choose(names, "in"), repeating)
+        scored = pa.concat_tables([scorer.score(batch) for batch in batches])
+        assert scored.to_pylist() == score(model, TABLE).to_pylist()
+
+
+def test_columns_that_are_kept_are_read_as_they_are(model):
+    assert {"colour"} <= Scorer(model, BALLS).repeating
+    assert "colour" not in Scorer(model, BALLS, keep=["colour"]).repeating
+    assert not Scorer(model, BALLS, keep="all").repeating
 
 
 def test_a_size_adds_the_classes_that_no_other_beats(model):

@@ -191,7 +191,7 @@ def _list_kept(
 
 def _read(sources: list[Source], scorer: Scorer) -> Iterator[tuple[str, Any]]:
     for source in sources:
-        for batch in source.read(partial(scorer.choose, where=source.name)):
+        for batch in source.read(partial(scorer.choose, where=source.name), scorer.repeating):
             yield source.name, batch
         source.share = 1.0
 

@@ -170,7 +170,15 @@ def _log_joint(codes, class_probs, feature_probs, offsets, product, places, join
         )
 
 
-def log_joint(codes, class_probs, feature_probs, offsets, product, places, joint):
+def log_joint(
+    codes: "Codes",
+    class_probs: "Floats",
+    feature_probs: "Floats",
+    offsets: "Codes",
+    product: "Floats",
+    places: "Codes",
+    joint: "Floats",
+) -> None:
     """Write log p(c, f) for each row and class, given tables from `extend` and room to work in."""
     given = codes, class_probs, feature_probs, offsets, product, places
     if len(codes) > FEW:

@@ -83,6 +83,7 @@ class FittedModel:
             categorical=() if self.categorical is None else self.categorical,
             numeric=() if self.numeric is None else self.numeric,
             labels=labels if looks_for_mistakes() else None,
+            remarks=looks_for_mistakes(),
         )
         if not looks_for_mistakes():
             return encoding

@@ -69,11 +69,11 @@ def make_witness(classifier: Estimator, row: Rows, bound: Bound, name: str) -> E
     return witness
 
 
-def _facts(classifier: GenerativeClassifier) -> dict[str, Any]:
+def _facts(classifier: ExplainedModel) -> dict[str, Any]:
     return getattr(classifier, "training_", {})
 
 
-def replace_locals(classifier: GenerativeClassifier, moves: Sequence[Move], name: str) -> Any:
+def replace_locals(classifier: ExplainedModel, moves: Sequence[Move], name: str) -> Any:
     """Return the model of a classifier with other local mass functions, by way of its document."""
     kind, model = kind_of(classifier), classifier.model_
     tell = getattr(model.locals, "about", None)

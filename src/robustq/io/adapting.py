@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from robustq.exceptions import InputError, UnsupportedError
 from robustq.tables import Categorical
+from robustq.tables.table import join_chunks
 from robustq.tables.texts import (
     DECIMAL_COMMA,
     has_ambiguous_commas,
@@ -106,7 +107,7 @@ def _as_categories(
     if known and len(known) < len(categories):
         msg = f"the model knows both text and numbers in column {name!r}, which no file can hold"
         raise UnsupportedError(msg)
-    values = column.combine_chunks()
+    values = join_chunks(column)
     if not pa.types.is_dictionary(values.type):
         if not known and not is_text(values.type):
             return values
@@ -186,7 +187,7 @@ def _say(value: Any, known: set[str]) -> str | None:
 
 def adapt_numbers(column: pa.ChunkedArray, name: str) -> Any:
     """Return a column as numbers, null where there is none."""
-    values = column.combine_chunks()
+    values = join_chunks(column)
     if pa.types.is_dictionary(values.type):
         values = values.cast(values.type.value_type)
     if not is_text(values.type):

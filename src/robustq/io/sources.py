@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import PurePath
@@ -27,7 +27,7 @@ from .utf8 import CSV_BLOCK, Squeezed, Utf8
 from .workbooks import Sheet, open_sheet
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterator, Sequence
 
 __all__ = [
     "BATCH_ROWS",
@@ -47,6 +47,7 @@ WORKBOOK = (".xlsx", ".xlsm")
 COMPRESSED = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd", ".lz4": "lz4"}
 PATTERN = "*?["
 # Types that little can be done with, and what holds the same values.
+WORDS = pa.dictionary(pa.int32(), pa.string())
 PLAIN = {"string_view": pa.string(), "binary_view": pa.binary(), "halffloat": pa.float32()}
 
 
@@ -142,7 +143,9 @@ class Source:
             return pa.schema([(a.name, a.plain_type) for a in file.attributes])
 
     def read(
-        self, choose: Callable[[tuple[str, ...]], Sequence[str]] | None = None
+        self,
+        choose: Callable[[tuple[str, ...]], Sequence[str]] | None = None,
+        repeating: Collection[str] = (),
     ) -> Iterator[pa.Table]:
         """Yield batches of rows; of text, all columns are text.
 
@@ -150,6 +153,9 @@ class Source:
         ----------
         choose : callable, optional
             Takes the names of the columns, and returns those wanted, in that order; all by default.
+        repeating : collection of str, optional
+            Columns of words that repeat: of a text or Parquet file they may come as dictionaries,
+            each word once.
 
         Raises
         ------
@@ -158,11 +164,11 @@ class Source:
         """
         with _explaining(self.name):
             if self._is_parquet():
-                yield from self._read_parquet(choose)
+                yield from self._read_parquet(choose, repeating)
             elif self._is_workbook():
                 yield from self._read_workbook(choose)
             else:
-                yield from self._read_text(choose)
+                yield from self._read_text(choose, repeating)
 
     def _is_parquet(self) -> bool:
         if not self.is_regular:
@@ -202,8 +208,14 @@ class Source:
         columns = [with_decimal_point(column, self.options.decimal) for column in batch.columns]
         return pa.table(columns, names=batch.column_names)
 
-    def _read_parquet(self, choose: Any) -> Iterator[pa.Table]:
-        with self.place.for_arrow() as opened, pq.ParquetFile(opened, pre_buffer=True) as file:
+    def _read_parquet(self, choose: Any, repeating: Collection[str]) -> Iterator[pa.Table]:
+        with ExitStack() as stack:
+            opened = stack.enter_context(self.place.for_arrow())
+            file = stack.enter_context(pq.ParquetFile(opened, pre_buffer=True))
+            words = [field.name for field in file.schema_arrow if field.name in repeating]
+            if words:
+                known = {"metadata": file.metadata, "read_dictionary": words}
+                file = stack.enter_context(pq.ParquetFile(opened, pre_buffer=True, **known))
             names = tuple(file.schema_arrow.names)
             check_names(list(names), self.name)
             wanted = self._choose(choose, names)
@@ -218,11 +230,14 @@ class Source:
             if not yielded:
                 yield _simplify(file.schema_arrow.empty_table().select(wanted))
 
-    def _read_text(self, choose: Any) -> Iterator[pa.Table]:
+    def _read_text(self, choose: Any, repeating: Collection[str]) -> Iterator[pa.Table]:
         with self._open() as (raw, stream):
             sample = _read_head(stream)
-            read = self._read_arff if is_arff(sample) else self._read_csv
-            for batch in read(sample, stream, choose):
+            if is_arff(sample):
+                batches = self._read_arff(sample, stream, choose)
+            else:
+                batches = self._read_csv(sample, stream, choose, repeating)
+            for batch in batches:
                 self.share = min(1.0, raw.tell() / self.size) if self.size else 0.0
                 yield batch
 
@@ -234,14 +249,19 @@ class Source:
         file = self._open_arff(sample, stream)
         yield from file.read(self._choose(choose, file.names), self.batch_rows)
 
-    def _read_csv(self, sample: bytes, stream: Any, choose: Any) -> Iterator[pa.Table]:
+    def _read_csv(
+        self, sample: bytes, stream: Any, choose: Any, repeating: Collection[str]
+    ) -> Iterator[pa.Table]:
         options, names, self.notes = sniff(sample, self.options, self.name)
+        if self.options.decimal is not None:
+            repeating = ()  # it is mended in texts
         wanted = self._choose(choose, names)
         wrong: list[Any] = []
         try:
             text: Any = Utf8(sample, stream, str(options.encoding), self.name)
             text = Squeezed(text) if options.delimiter == " " else text
-            batches = _open_csv(text, options, names, wanted, wrong)
+            kinds = {name: WORDS if name in repeating else pa.string() for name in names}
+            batches = _open_csv(text, options, kinds, wanted, wrong)
             # Its schema comes first, also where there is no row.
             yield batches.schema.empty_table()
             for batch in batches:
@@ -279,7 +299,11 @@ class Source:
 
 
 def _open_csv(
-    stream: Any, options: CsvOptions, names: tuple[str, ...], wanted: list[str], wrong: list[Any]
+    stream: Any,
+    options: CsvOptions,
+    kinds: dict[str, pa.DataType],
+    wanted: list[str],
+    wrong: list[Any],
 ) -> Any:
     def keep(row: Any) -> str:
         wrong.append(row)
@@ -288,7 +312,7 @@ def _open_csv(
     return pa.csv.open_csv(
         stream,
         read_options=pa.csv.ReadOptions(
-            column_names=list(names),
+            column_names=list(kinds),
             skip_rows_after_names=1 if options.header else 0,
             block_size=CSV_BLOCK,
             use_threads=False,  # else nobody can tell the number of a wrong row
@@ -297,10 +321,10 @@ def _open_csv(
             delimiter=options.delimiter,
             newlines_in_values=True,
             invalid_row_handler=keep,
-            ignore_empty_lines=len(names) > 1,  # of one column, they are empty cells
+            ignore_empty_lines=len(kinds) > 1,  # of one column, they are empty cells
         ),
         convert_options=pa.csv.ConvertOptions(
-            column_types=dict.fromkeys(names, pa.string()),
+            column_types=kinds,
             include_columns=wanted,
             strings_can_be_null=False,
         ),

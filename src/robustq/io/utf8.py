@@ -45,6 +45,18 @@ class Utf8(io.RawIOBase):
         room[: len(content)] = content
         return len(content)
 
+    def read(self, size: int = -1) -> bytes:
+        """Return what is ready, at most so much: mostly as it was read, without a copy."""
+        if size < 0:
+            return self.readall()
+        if not self.ready:
+            piece = next(self.pieces, b"")
+            if len(piece) <= size:
+                return piece
+            self.ready = memoryview(piece)
+        content, self.ready = self.ready[:size], self.ready[size:]
+        return bytes(content)
+
     def _cut(self, content: bytes, rest: Any) -> Iterator[bytes]:
         text = self._decode(content)
         while content := rest.read(CSV_BLOCK):

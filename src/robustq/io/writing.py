@@ -78,14 +78,15 @@ def open_writer(path: str, schema: pa.Schema) -> Iterator[Writer]:
 def _choose_ways(schema: pa.Schema) -> dict[str, Any]:
     """Return how the columns of a Parquet file are written: what costs more than it saves is not.
 
-    Fractions hardly repeat and hardly get smaller; whole numbers, such as those of the rows, lie
-    close to their neighbours; of words, nobody asks for the smallest and the largest.
+    Fractions hardly repeat and hardly get smaller; whole numbers, such as those of the rows and
+    classes, lie close to their neighbours, and a dictionary of them would be made anew; of words,
+    nobody asks for the smallest and the largest.
     """
-    kinds = {field.name: field.type for field in schema}
+    kinds = {field.name: _plain(field.type) for field in schema}
     whole = [name for name, kind in kinds.items() if pa.types.is_integer(kind)]
     fractions = {name for name, kind in kinds.items() if pa.types.is_floating(kind)}
     plain = {*whole, *fractions}
-    packed = {name: "none" if name in fractions else "zstd" for name in kinds}
+    packed = {name: "none" if name in plain else "zstd" for name in kinds}
     # What is within lists and records goes by names that are not those of the columns.
     nested = any(pa.types.is_nested(kind) for kind in kinds.values())
     return {

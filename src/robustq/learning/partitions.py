@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 
 from robustq.exceptions import InputError
 from robustq.tables import as_numbers
+from robustq.tables.table import join_chunks
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -168,7 +169,7 @@ class Reader:
     def _read_weights(self, table: pa.Table) -> Floats:
         if self.weight is None:
             return np.ones(table.num_rows)
-        weights = as_numbers(_combine(table[self.weight]), f"column {self.weight!r}")
+        weights = as_numbers(join_chunks(table[self.weight]), f"column {self.weight!r}")
         if not np.all((weights >= 0.0) & (weights <= LARGEST_WEIGHT)):
             msg = f"weights, column {self.weight!r}, must be at least 0 and at most 1e100"
             raise InputError(msg)
@@ -183,19 +184,13 @@ class Reader:
         if self.schema is None:
             return Piece(X, y, weights)
         columns = {
-            name: _cast(_combine(X[name]), kind)
+            name: _cast(join_chunks(X[name]), kind)
             if name in X.column_names
             else pa.nulls(len(y), kind)
             for name, kind in self.schema.items()
         }
         y = y if self.label_type is None else y.cast(self.label_type)
         return Piece(pa.table(columns), y, weights)
-
-
-def _combine(column: pa.ChunkedArray) -> pa.Array:
-    found = column.combine_chunks()
-    # Of no chunks, some versions make none.
-    return found if isinstance(found, pa.Array) else pa.concat_arrays(found.chunks)
 
 
 def _cast(column: pa.Array, kind: pa.DataType) -> pa.Array:
@@ -210,7 +205,7 @@ def _cast(column: pa.Array, kind: pa.DataType) -> pa.Array:
 
 def _as_labels(column: pa.ChunkedArray, name: str) -> Any:
     """Return labels: numbers, truth values or text, null where there is none."""
-    values = _combine(column)
+    values = join_chunks(column)
     if pa.types.is_dictionary(values.type):
         values = values.dictionary_decode()
     kind = values.type

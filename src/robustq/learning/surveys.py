@@ -16,6 +16,7 @@ from robustq.tables.encoding import find_positions
 from robustq.tables.giveaways import place_looks
 from robustq.tables.order_statistics import Histogram, Search, Window
 from robustq.tables.summaries import ColumnSummary, unify_types
+from robustq.tables.table import join_chunks
 from robustq.tables.understanding import FEW_ROWS, Verdict, judge, look_for_giveaway
 
 from .partitions import add
@@ -177,7 +178,7 @@ def _look(
         X = X.take(pa.array(counted))
     columns = {
         name: ColumnSummary.of(
-            *(_as_array(X[name]), f"column {name!r}"),
+            *(join_chunks(X[name]), f"column {name!r}"),
             keep=bool({name, place} & categorical),
             numeric=bool({name, place} & numeric),
         )
@@ -187,11 +188,6 @@ def _look(
     kind = y.type if len(y) else pa.null()
     places = {index: len(y)}, {index: len(counted)}
     return Survey(*places, rows - len(y), columns, labels, kind, whole)
-
-
-def _as_array(column: pa.ChunkedArray) -> pa.Array:
-    found = column.combine_chunks()
-    return found if isinstance(found, pa.Array) else pa.concat_arrays(found.chunks)
 
 
 # How it is understood
@@ -305,7 +301,7 @@ def _look_closer(
         own = places[(places >= first) & (places < first + len(y))] - first
         first += len(y)
         numbers = {
-            name: window.count(as_numbers(_as_array(X[name]), f"column {name!r}"), weights)
+            name: window.count(as_numbers(join_chunks(X[name]), f"column {name!r}"), weights)
             for name, window in windows.items()
         }
         some = ([X.take(pa.array(own))], [y.take(pa.array(own))]) if len(own) else ([], [])
@@ -323,7 +319,7 @@ def _find_giveaways(
     for name, verdict in verdicts.items():
         found[name] = verdict
         if not verdict.remark and survey.columns[name].present >= FEW_ROWS:
-            column, label = _as_array(X[name]), f"column {name!r}"
+            column, label = join_chunks(X[name]), f"column {name!r}"
             found[name] = look_for_giveaway(verdict, column, name, label, labels)
     return found
 

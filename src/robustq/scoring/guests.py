@@ -19,6 +19,7 @@ from robustq.io import infer_types, require_columns
 from robustq.io.adapting import adapt_numbers
 from robustq.perturbations.importing import import_object
 from robustq.tables.frames import as_pandas
+from robustq.tables.table import join_chunks
 from robustq.tables.texts import is_text, mark_gaps
 
 if TYPE_CHECKING:
@@ -176,7 +177,7 @@ class Guest:
 
 def _as_array(column: Any) -> np.ndarray[Any, Any]:
     """Return a column as pandas would read it: missing values are NaN, of text too."""
-    column = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    column = join_chunks(column)
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     array = column.to_numpy(zero_copy_only=False)

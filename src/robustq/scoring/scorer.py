@@ -149,6 +149,13 @@ class Scorer:
         return [*names, *(["accepted"] if self.gate else [])]
 
     @property
+    def repeating(self) -> frozenset[str]:
+        """The columns of categories that are not kept: best read as dictionaries."""
+        if isinstance(self.model, Guest) or not self.model.encoding_.named or self.keep == ALL:
+            return frozenset()
+        return self.model.encoding_.repeating - frozenset(self.keep or ())
+
+    @property
     def endless(self) -> list[str]:
         """The neighbourhoods in which nothing flips any row that was scored."""
         return sorted({one.name for one in self.neighbourhoods} - self.tally.flipped)

@@ -104,6 +104,7 @@ class Encoding:
         categorical: Sequence[str | int] = (),
         numeric: Sequence[str | int] = (),
         labels: Indices | None = None,
+        remarks: bool = True,
     ) -> Encoding:
         """Learn categories, bins and kinds of columns from a table.
 
@@ -120,6 +121,8 @@ class Encoding:
             Columns, by name or position, whose kind is not to be inferred.
         labels : ndarray of int, optional
             The classes of the rows: columns that give them away are remarked on.
+        remarks : bool
+            Whether to look for mistakes in columns.
         """
         kinds = find_positions(table.names, table.width, categorical, numeric)
         columns: list[EncodedColumn] = []
@@ -129,7 +132,8 @@ class Encoding:
         for index in range(table.width):
             column, label = _take(table.column(index), counted), table.label(index)
             name = table.names[index] if table.names else str(index)
-            verdict = understand(column, name, label, given=kinds.get(index), labels=labels)
+            given = kinds.get(index)
+            verdict = understand(column, name, label, given=given, labels=labels, remarks=remarks)
             verdicts.append(verdict)
             if not verdict.numeric:
                 columns.append(learn_categories(column, name, label))
@@ -170,6 +174,11 @@ class Encoding:
     def names(self) -> tuple[str, ...]:
         """The names of the columns."""
         return tuple(column.name for column in self.columns)
+
+    @property
+    def repeating(self) -> frozenset[str]:
+        """The names of the columns of categories."""
+        return frozenset(c.name for c in self.columns if isinstance(c, Categorical))
 
     @property
     def sizes(self) -> tuple[int, ...]:

@@ -21,7 +21,16 @@ from robustq.exceptions import InputError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["Column", "Table", "as_objects", "count_rows", "is_frame", "list_columns", "take_rows"]
+__all__ = [
+    "Column",
+    "Table",
+    "as_objects",
+    "count_rows",
+    "is_frame",
+    "join_chunks",
+    "list_columns",
+    "take_rows",
+]
 
 Column: TypeAlias = "np.ndarray[Any, Any] | pa.Array"
 
@@ -104,9 +113,11 @@ class Table:
         return self.source.rows()
 
     @cached_property
-    def _series(self) -> list[nw.Series[Any]]:
+    def _series(self) -> list[nw.Series[Any] | pa.ChunkedArray]:
         """All columns of a frame: to ask for one takes as long as there are columns."""
         assert isinstance(self.source, nw.DataFrame)  # noqa: S101 (whoever asks has looked)
+        if self.source.implementation.is_pyarrow():
+            return list(self.source.to_native().columns)
         return list(self.source.iter_columns())
 
     def select(self, names: Sequence[str]) -> Table:
@@ -203,20 +214,34 @@ def _from_frame(given: Any) -> Table:
     return Table(frame, tuple(str(name) for name in names) if named else None)
 
 
-def _as_column(series: nw.Series[Any], label: str) -> Column:
-    native = series.to_native()
-    if isinstance(getattr(native, "dtype", None), np.dtype) and native.dtype.kind in "biuf":
-        # A pandas column of plain numbers is a numpy array already.
-        return native.to_numpy()
-    try:
-        array = series.to_arrow()
-    except (pa.ArrowException, TypeError, ValueError, OverflowError):
-        # A column of mixed Python objects has no Arrow type.
-        return as_objects(series.to_list())
+def _as_column(series: nw.Series[Any] | pa.ChunkedArray, label: str) -> Column:
+    if isinstance(series, pa.ChunkedArray):
+        array = series
+    else:
+        native = series.to_native()
+        if isinstance(getattr(native, "dtype", None), np.dtype) and native.dtype.kind in "biuf":
+            # A pandas column of plain numbers is a numpy array already.
+            return native.to_numpy()
+        try:
+            array = series.to_arrow()
+        except (pa.ArrowException, TypeError, ValueError, OverflowError):
+            # A column of mixed Python objects has no Arrow type.
+            return as_objects(series.to_list())
     if pa.types.is_nested(array.type):
         msg = f"{label} holds lists or records ({array.type}): drop it or flatten it"
         raise InputError(msg)
-    return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
+    return join_chunks(array)
+
+
+def join_chunks(column: pa.ChunkedArray | pa.Array) -> pa.Array:
+    """Return a column in one piece: itself where it is, since Arrow would copy it."""
+    if not isinstance(column, pa.ChunkedArray):
+        return column
+    if column.num_chunks == 1:
+        return column.chunk(0)
+    found = column.combine_chunks()
+    # Of no chunks, some versions make none.
+    return found if isinstance(found, pa.Array) else pa.concat_arrays(found.chunks)
 
 
 def as_objects(values: Sequence[Any]) -> np.ndarray[Any, Any]:

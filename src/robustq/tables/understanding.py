@@ -118,7 +118,13 @@ class Content(NamedTuple):
 
 
 def understand(
-    column: Column, name: str, label: str, *, given: bool | None, labels: Indices | None
+    column: Column,
+    name: str,
+    label: str,
+    *,
+    given: bool | None,
+    labels: Indices | None,
+    remarks: bool = True,
 ) -> Verdict:
     """Return what a column is to be taken as.
 
@@ -131,22 +137,24 @@ def understand(
         Whether a user says that it is numeric; None if he says nothing.
     labels : ndarray of int, optional
         The classes of the rows.
+    remarks : bool
+        Whether to look for what seems to be a mistake.
     """
     content = _look(column, label)
-    verdict = judge(content, name, given=given)
+    verdict = judge(content, name, given=given, remarks=remarks)
     if labels is None or verdict.remark or content.present < FEW_ROWS:
         return verdict
     rows = place_looks(len(labels))
     return look_for_giveaway(verdict, column.take(rows), name, label, labels[rows])
 
 
-def judge(content: Content, name: str, *, given: bool | None) -> Verdict:
+def judge(content: Content, name: str, *, given: bool | None, remarks: bool = True) -> Verdict:
     """Return what a column is to be taken as, whatever the labels.
 
     Parameters
     ----------
     content : Content
-    name, given
+    name, given, remarks
         See `understand`.
     """
     numeric = content.sort == "numbers" or (
@@ -160,7 +168,7 @@ def judge(content: Content, name: str, *, given: bool | None) -> Verdict:
         why = "a single value: nothing to learn from" if content.different else "no value at all"
     if given is not None and given != numeric:
         numeric, why = given, f"{why}; {'numeric' if given else 'categorical'} was asked for"
-    return Verdict(numeric, why, _remark(content, name) if given is None else "")
+    return Verdict(numeric, why, _remark(content, name) if given is None and remarks else "")
 
 
 def look_for_giveaway(
