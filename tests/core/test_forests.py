@@ -475,6 +475,31 @@ def test_rows_with_gaps_reach_what_a_plain_walk_finds(numeric, monkeypatch):
             assert found == [descend(forest, root, *cells) for root in forest.roots[:-1].tolist()]
 
 
+@pytest.mark.parametrize("name", ["tv", "chi2"])
+def test_rows_with_gaps_of_which_all_trees_vanish_need_no_recursion(name, monkeypatch):
+    rng = np.random.default_rng(59)
+    X = rng.integers(0, 4, (500, 9)).astype(str).astype(object)
+    y = (rng.random(500) < np.where(X[:, 0] == "0", 0.97, 0.03)).astype(int)
+    model = GenerativeForestClassifier(9, max_depth=None, random_state=0).fit(X, y)
+    X[rng.random(X.shape) < 0.15] = None
+    rows = model.encoding_.encode(Table.read(X[:150]))
+    general = quantify(model.model_, rows, [get(name)], general=True)
+    monkeypatch.setattr(engine._Work, "_solve_reached", None)
+    fast = quantify(model.model_, rows, [get(name)])
+    np.testing.assert_allclose(fast.robustness, general.robustness, rtol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["tv", "chi2"])
+@pytest.mark.parametrize("depth", [4, 40])
+def test_a_row_with_gaps_of_which_little_is_left_is_exact(depth, name):
+    """All weights vanish at once: what is left of their product is soon too small for a float."""
+    trees = [chain([0.3] * depth + [0.5], [p, 1.0 - p]) for p in (0.9, 0.8)]
+    for tree in trees:
+        tree["nodes"][-2]["class_probs"] = [0.49, 0.51]
+    found = check_all(document_of(*trees, size=depth + 3), [[None]], name)
+    assert found.robustness[0, 0] == pytest.approx({"tv": 0.3, "chi2": 3 / 7}[name], rel=1e-9)
+
+
 @pytest.mark.parametrize("name", ["epsilon", "tv"])
 def test_gaps_in_forests_of_which_some_trees_are_leaves_are_exact(name):
     rng = np.random.default_rng(58)

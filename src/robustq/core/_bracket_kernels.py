@@ -24,6 +24,7 @@ __all__ = [
     "N",
     "P",
     "advance",
+    "has_vanished",
     "look_first",
 ]
 
@@ -214,14 +215,22 @@ def _go_on(near, beyond, facts, xs, sums, knots):
 
 
 @inner
+def has_vanished(knots):
+    """Return an x above the root where P and N are 0; or infinity if that is not what it is."""
+    nothing = knots[HIGH, HEIGHT] == -math.inf and knots[HIGH, LEAD] == 0.0
+    return knots[HIGH, X] if nothing else math.inf
+
+
+@inner
 def advance(near, beyond, facts, xs, sums, knots, room):
     """Return the root of h, if what was looked at shows it; or else look elsewhere: `UNDECIDED`.
 
     Infinity if it lies beyond the end; NaN where rounding would show, or numbers leave their range,
-    or `beyond` tells that the end is none.
+    or `beyond` tells that the end is none. Where P and N are 0, nothing is left that could lead:
+    whether they are, or only too small for a float, remains to be seen (`has_vanished`).
     """
     for lane in range(LANES):
-        if max(sums[P, lane], sums[N, lane]) < TINY:
+        if 0.0 < max(sums[P, lane], sums[N, lane]) < TINY:
             return math.nan
     flipped = _narrow(xs, sums, knots)
     low, high = knots[LOW, X], knots[HIGH, X]

@@ -46,8 +46,10 @@ from ._bracket_kernels import (
     N,
     P,
     advance,
+    has_vanished,
     look_first,
 )
+from ._scale_kernels import shrink, times
 
 __all__ = [
     "ABOUT",
@@ -224,6 +226,52 @@ def _find_end(forest, reached, row, values):
 
 
 @inner
+def _cut(x, edges, node, side, falls):
+    """Return w + x s, cut to [0, 1]."""
+    slope = edges[node, side + FALL] if falls else edges[node, side + RISE]
+    return min(max(edges[node, side + W] + x * slope, 0.0), 1.0)
+
+
+@inner
+def _scaled(value, scale, factor):
+    """Multiply a number that has a sign and a scale."""
+    part, scale = times(abs(value), scale, factor)
+    return part if value > 0.0 else -part, scale
+
+
+@inner
+def _vanish(forest, reached, row, x, values):
+    """Tell whether all trees have the value 0, and none of them one too small for a float.
+
+    Values have scales, which are written in place of sizes.
+    """
+    edges, middle, trees = forest[2], forest[3], forest[4]
+    starts, split_starts, splits = reached[0], reached[3], reached[4]
+    for leaf in range(1, starts[row + 1] - starts[row] + 1):
+        values[(middle - leaf) * PLACE + LANES] = 0.0
+    first, last = split_starts[row], split_starts[row + 1]
+    for i in range(last - 1, first - 1, -1):
+        node, at = splits[i, NODE], (middle + 1 + i - first) * PLACE
+        one, two = (middle + splits[i, ONE]) * PLACE, (middle + splits[i, TWO]) * PLACE
+        # Of two with one sign something is left, whichever is said to be higher.
+        higher = values[one] > values[two]
+        left, scale = _scaled(
+            values[one], np.int64(values[one + LANES]), _cut(x, edges, node, LEFT, higher)
+        )
+        right, other = _scaled(
+            values[two], np.int64(values[two + LANES]), _cut(x, edges, node, RIGHT, not higher)
+        )
+        if left == 0.0 or (right != 0.0 and other > scale):
+            left, scale, right, other = right, other, left, scale
+        values[at] = left + right * shrink(scale - other)
+        values[at + LANES] = scale
+    most = 0.0
+    for tree in range(-trees[0], trees[1] + 1):
+        most = max(most, abs(values[(middle + tree) * PLACE]))
+    return most == 0.0
+
+
+@inner
 def _find_flip(forest, reached, row, limit, near, room):
     """Return where a row flips to the rival whose leaves are put, below a limit."""
     xs, sums, first, knots, facts, values, scratch = room[:7]
@@ -240,7 +288,9 @@ def _find_flip(forest, reached, row, limit, near, room):
         _evaluate(forest, reached, row, xs, values, sums)
         x = advance(near, limit >= FARTHEST, facts, xs, sums, knots, scratch)
         if x != UNDECIDED:
-            return x
+            end = has_vanished(knots) if x < math.inf else math.inf
+            sure = end == math.inf or _vanish(forest, reached, row, end, values)
+            return x if sure else math.nan
     return math.nan
 
 

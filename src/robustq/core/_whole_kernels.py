@@ -22,6 +22,7 @@ from robustq.kernels import (
     int_vector_out,
     kernel,
 )
+from robustq.vectors import LANES
 
 from ._whole_value_kernels import (
     CONTEST,
@@ -38,7 +39,6 @@ from ._whole_value_kernels import (
 
 __all__ = ["CONTEST", "EDGES", "LANES", "WORK", "solve"]
 
-LANES = 4  # there is room for trees up to a multiple of this
 ENOUGH = 2e-11  # how near, relative, is near enough
 MAX_STEPS = 200
 FINE, COARSE = 1e-7, 1e-2  # steps between these, relative, tell slopes

@@ -10,6 +10,8 @@ import math
 import numpy as np
 
 from robustq.kernels import inner
+from robustq.vectors import LANES, fill, store
+from robustq.vectors import load as load_lanes
 
 from ._ball_kernels import shift_chi2, shift_tv, sort
 from .modes import CHI2, EPSILON, TV
@@ -72,28 +74,23 @@ def load(row, mode, p, counts, edges, least):
 
 @inner
 def find_products(y, machine):
-    """Write the products of all lower and of all upper bounds of every tree."""
+    """Write the products of all lower and of all upper bounds of every tree, several at once."""
     mode, levels, edges, products = machine[0][0], machine[1], machine[2], machine[3]
-    width = products.shape[1]
+    most, width = edges.shape[1], products.shape[1]
     keep = 1.0 - y if mode == EPSILON else 1.0
     fall = 0.0 if mode == EPSILON else y
-    for tree in range(width):
-        products[LOWER, tree] = products[UPPER, tree] = 1.0
-    for k in range(levels):
-        if mode == CHI2:
-            for tree in range(width):
-                part = y * edges[SPREAD, k, tree]
-                falls, rises = edges[P, k, tree] - part, edges[P, k, tree] + part
-                falls = falls if falls > 0.0 else 0.0
-                products[LOWER, tree] *= falls if falls < 1.0 else 1.0
-                products[UPPER, tree] *= rises if rises < 1.0 else 1.0
-        else:
-            for tree in range(width):
-                part = keep * edges[P, k, tree]
-                falls, rises = part - fall, part + y
-                falls = falls if falls > 0.0 else 0.0
-                products[LOWER, tree] *= falls if falls < 1.0 else 1.0
-                products[UPPER, tree] *= rises if rises < 1.0 else 1.0
+    for tree in range(0, width, LANES):
+        lower, upper = fill(1.0), fill(1.0)
+        for k in range(levels):
+            q = load_lanes(edges, (P * most + k) * width + tree)
+            falls, rises = q * keep - fall, q * keep + y
+            if mode == CHI2:
+                part = load_lanes(edges, (SPREAD * most + k) * width + tree) * y
+                falls, rises = q - part, q + part
+            lower *= min(max(falls, 0.0), 1.0)
+            upper *= min(rises, 1.0)
+        store(products, LOWER * width + tree, lower)
+        store(products, UPPER * width + tree, upper)
 
 
 # Classes

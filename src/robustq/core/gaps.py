@@ -98,12 +98,10 @@ class Gaps(Straight):
         made, tables, reached = self.made(perturbed), self.tables, self.reached
         rows = len(found.prediction)
         y, tipping = np.empty(rows), np.empty(rows, dtype=np.int64)
-        edges, about = self._measured(perturbed)
+        edges, about, trees = self._measured(perturbed)
         leaves, splits = reached.extent
-        roots = np.flatnonzero(tables.parents < 0)
-        single = int(np.isin(roots, tables.leaf_nodes).sum())
         kernels.search(
-            *(tables.class_probs, about, edges, leaves, (single, len(roots) - single), *reached),
+            *(tables.class_probs, about, edges, leaves, trees, *reached),
             *(found.prediction, found.runner_up, made.limit),
             NEAR * (self.factors + tables.depth),
             _make_room(tables.class_probs.shape[1], leaves + splits),
@@ -111,13 +109,20 @@ class Gaps(Straight):
         )
         return self.forget_unclear(perturbed, y), tipping
 
-    def _measured(self, perturbed: Perturbed) -> tuple[Floats, Floats]:
-        """Return the edges as kernels read them, and what is known of the paths to leaves."""
-        edges = self.made(perturbed).edges
-        return self.kept.find(
-            (perturbed.key, "gaps"),
-            lambda: (_pair_edges(edges, self.tables), _measure_paths(edges, self.tables)),
-        )
+    def _measured(self, perturbed: Perturbed) -> tuple[Floats, Floats, tuple[int, int]]:
+        """Return the edges as kernels read them, and what is known of the paths to leaves.
+
+        Also how many trees are leaves, and how many are not.
+        """
+        edges, tables = self.made(perturbed).edges, self.tables
+
+        def measure() -> tuple[Floats, Floats, tuple[int, int]]:
+            single = int(np.count_nonzero(tables.parents[tables.leaf_nodes] < 0))
+            trees = int(np.count_nonzero(tables.parents < 0))
+            about = _measure_paths(edges, tables)
+            return _pair_edges(edges, tables), about, (single, trees - single)
+
+        return self.kept.find((perturbed.key, "gaps"), measure)
 
 
 def _make_room(classes: int, most: int) -> tuple[NDArray[Any], ...]:
