@@ -25,7 +25,7 @@ from robustq.kernels import (
     joined,
     kernel,
 )
-from robustq.vectors import LANES, choose, fill, get, load, multiply_add
+from robustq.vectors import LANES, choose, fill, get, load, multiply_add, store
 
 from ._height_kernels import CUT, L_RATE, L, P, S, T, U, chi2_prior
 from ._root_kernels import aim
@@ -62,23 +62,25 @@ def _load(cells, row, terms, width, c, table, at, factors, fractional):
     Slopes of lower ones are negative, and scales those of S or T.
     """
     features = cells.shape[2]
+    lines = features * width
     under, sign = (S, -1.0) if at == L else (T, 1.0)
-    kink, steepest = math.inf, 0.0
-    for j in range(width):
+    where, soonest = (L_RATE, 0.0) if at == L else (CUT, -math.inf)
+    for i in range((3 if fractional else 2) * features):
+        store(factors, (i + 1) * width - LANES, fill(0.0))
+    for j in range(terms):
         for i in range(features):
-            place = i * width + j
-            cell = cells[row, j, i] if j < terms else np.int32(-1)
+            cell, place = cells[row, j, i], i * width + j
             if cell < 0:
-                factors[place] = 1.0 if j < terms else 0.0
-                factors[features * width + place] = factors[2 * features * width + place] = 0.0
+                factors[place], factors[lines + place] = 1.0, 0.0
+                if fractional:
+                    factors[2 * lines + place] = 0.0
                 continue
             entry = table[np.uint64(cell + c)]
-            factors[place] = entry[P]
-            factors[features * width + place] = sign * entry[at]
+            factors[place], factors[lines + place] = entry[P], sign * entry[at]
+            soonest = max(soonest, -sign * entry[where])
             if fractional:
-                factors[2 * features * width + place] = entry[under]
-            kink, steepest = min(kink, entry[CUT]), max(steepest, entry[L_RATE])
-    return 1.0 / steepest if at == L else kink
+                factors[2 * lines + place] = entry[under]
+    return 1.0 / soonest if at == L else -soonest
 
 
 @joined
@@ -140,21 +142,28 @@ def _weigh_prior(x, cut, chi2, best, rival):
 
 
 @inner
-def _height(x, cut, chi2, features, width, own, other, fractional, best, rival):
+def _height(x, form, features, width, own, other, base, best, rival):
     """Return h(x) and its derivatives.
 
-    h is `VANISHED` where nothing is left of ĉ, and NaN where something underflows.
+    h is `VANISHED` where nothing is left of ĉ, and NaN where something underflows. Where ĉ does not
+    fall, its logarithm is the base.
     """
-    low, falls, bends = _sum_up(x, own, features, width, math.inf, fractional)
-    high, rises, bent = _sum_up(x, other, features, width, cut, fractional)
+    cut, chi2, fractional, falls = form
     h, slope, bend = _weigh_prior(x, cut, chi2, best, rival)
+    high, rise, bent = _sum_up(x, other, features, width, cut, fractional)
+    if not high > SAFE:
+        return math.nan, 0.0, 0.0
+    rise /= high
+    slope, bend = slope + rise, bend + (bent / high - rise * rise)
+    if not falls:
+        return h + math.log(high) - base, slope, bend
+    low, fall, bent = _sum_up(x, own, features, width, math.inf, fractional)
     if low <= 0.0 or h == VANISHED:
         return VANISHED, 0.0, 0.0
-    if not (low > SAFE and high > SAFE):
+    if not low > SAFE:
         return math.nan, 0.0, 0.0
-    falls, rises = falls / low, rises / high
-    bend += bent / high - rises * rises - bends / low + falls * falls
-    return h + math.log(high / low), slope + rises - falls, bend
+    fall /= low
+    return h + math.log(high / low), slope - fall, bend - (bent / low - fall * fall)
 
 
 @inner
@@ -169,16 +178,14 @@ def _move(x, low, high, there, h, steps):
 
 
 @inner
-def _find_root(x, limit, kink, cut, chi2, features, width, own, other, fractional, best, rival):
+def _find_root(x, limit, kink, form, features, width, own, other, base, best, rival):
     """Return the root of h, infinity if it is beyond the limit, NaN where digits are missing.
 
     x is where it is looked for first.
     """
     low, high = 0.0, limit
     for steps in range(MAX_STEPS):
-        h, slope, bend = _height(
-            x, cut, chi2, features, width, own, other, fractional, best, rival
-        )
+        h, slope, bend = _height(x, form, features, width, own, other, base, best, rival)
         if math.isnan(h):
             return math.nan
         if h < 0.0 and x >= limit:
@@ -214,7 +221,7 @@ def _begin(gap, slope, bend, limit):
 @kernel(
     types.void(
         *(code_cube, int_vector, float_matrix, float_matrix, float_matrix, types.float64),
-        *(types.float64, types.float64, types.boolean, int_vector, int_vector),
+        *(types.float64, types.float64, types.boolean, types.boolean, int_vector, int_vector),
         *(float_vector_out, float_vector_out, float_vector_out, int_vector_out),
     )
 )
@@ -228,6 +235,7 @@ def search(
     limit,
     chi2,
     fractional,
+    falls,
     prediction,
     runner_up,
     own,
@@ -241,22 +249,24 @@ def search(
     ----------
     cells, terms, joint : see `means.Means`
     class_table, feature_table : the columns of `products.COLUMNS`
-    cut, limit, chi2, fractional : see `products.BallTables`
+    cut, limit, chi2, fractional, falls : see `products.BallTables`
     prediction, runner_up : (rows,)
     own, other : to work in, see `make_room`
     found, tipping : (rows,), written
     """
     features, classes = cells.shape[2], joint.shape[1]
+    form = cut, chi2, fractional, falls
     for row in range(cells.shape[0]):
         best, count = prediction[row], terms[row]
         width = (count + LANES - 1) // LANES * LANES
         found[row], tipping[row] = math.inf, -1
-        score = joint[row, best]
+        score, end, base = joint[row, best], math.inf, 0.0
         if chi2 > 0.0 and class_table[best, P] > ALL_BUT_ONE:
             found[row] = math.nan
             continue
-        end = _load(cells, row, count, width, best, feature_table, L, own, fractional)
-        end = min(end, 1.0 / class_table[best, L_RATE])
+        if falls:
+            end = _load(cells, row, count, width, best, feature_table, L, own, fractional)
+            end = min(end, 1.0 / class_table[best, L_RATE])
         for turn in range(classes + 1):
             rival = runner_up[row] if turn == 0 else np.int64(turn - 1)
             if rival < 0 or rival == best or (turn > 0 and rival == runner_up[row]):
@@ -269,18 +279,14 @@ def search(
             kink = _load(cells, row, count, width, rival, feature_table, U, other, fractional)
             kink = min(kink, end, class_table[rival, CUT])
             start = min(found[row], limit) if turn > 0 else 0.0
-            h, slope, bend = _height(
-                *(start, cut, chi2, features, width, own, other),
-                *(fractional, class_table[best], class_table[rival]),
-            )
+            pair = class_table[best], class_table[rival]
+            h, slope, bend = _height(start, form, features, width, own, other, base, *pair)
             if turn == 0:
+                base = h + gap
                 start = _begin(gap, slope, bend, limit)
             elif found[row] < math.inf and h < -1e-9:
                 continue
-            x = _find_root(
-                *(start, limit, kink, cut, chi2, features, width, own, other),
-                *(fractional, class_table[best], class_table[rival]),
-            )
+            x = _find_root(start, limit, kink, form, features, width, own, other, base, *pair)
             if math.isnan(x):
                 found[row] = x
                 break
