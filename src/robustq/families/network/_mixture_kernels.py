@@ -1,7 +1,6 @@
 """Loops over rows of codes and the tables of all pairs of features; see `mixture.Lead`."""
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numba import types
@@ -21,10 +20,7 @@ from robustq.kernels import (
 )
 from robustq.vectors import LANES, fill, get, load, store
 
-__all__ = ["count", "extend", "lay", "read"]
-
-if TYPE_CHECKING:
-    from robustq.arrays import Floats
+__all__ = ["count", "lay", "read"]
 
 PRIOR, FEATURES, ROOT = range(3)
 SMALL = 1e-150  # products are kept above this by taking their logarithm in time
@@ -34,11 +30,6 @@ int_matrix = types.Array(types.int64, 2, "C", readonly=True)
 code_cube = types.Array(types.int32, 3, "C", readonly=True)
 code_cube_out = types.Array(types.int32, 3, "C")
 byte_vector_out = types.Array(types.int8, 1, "C")
-
-
-def extend(probs: "Floats") -> "Floats":
-    """Return probabilities that can be read beyond the last."""
-    return np.concatenate([probs, np.ones(LANES)])
 
 
 @inner

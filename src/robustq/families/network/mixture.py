@@ -146,9 +146,9 @@ class NetworkMixture:
     @cached_property
     def _extended(self) -> Floats:
         """The probabilities, as kernels read them."""
-        from . import _mixture_kernels as kernels  # noqa: PLC0415 (numba, when it is needed)
+        from . import _network_kernels  # noqa: PLC0415 (numba, when it is needed)
 
-        return kernels.extend(self.probs)
+        return _network_kernels.extend(self.probs)
 
     @cached_property
     def locals(self) -> MixtureLocals:
