@@ -127,7 +127,7 @@ def _sum_up(x, factors, features, width, cut, fractional):
 
 @inner
 def _weigh_prior(x, cut, chi2, best, rival):
-    """Return what the prior adds to h and its derivatives; h is large where nothing is left of ĉ."""
+    """Return what the prior adds to h and its derivatives; `VANISHED` where ĉ has nothing left."""
     a, b = best[P], rival[P]
     if chi2 > 0.0:
         gain, loss, slope, bend = chi2_prior(x, chi2, a, b)
@@ -305,9 +305,7 @@ def search(
                 # Nothing to compare with, or rounding would show in h.
                 found[row] = math.nan
                 break
-            kink, _, _ = _load(
-                cells, row, count, width, rival, feature_table, U, other, fractional
-            )
+            kink, _, _ = _load(cells, row, count, width, rival, feature_table, U, other, fractional)
             kink = min(kink, class_table[rival, CUT])
             kinks = min(ends[0], kink), ends[1], ends[2], kink
             start = min(found[row], limit) if turn > 0 else 0.0
