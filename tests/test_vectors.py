@@ -86,6 +86,18 @@ def test_a_condition_in_one_lane_is_enough():
     assert out.tolist() == [0.0, 0.0]
 
 
+@kernel((float_vector, float_vector_out))
+def _pick(numbers, out):
+    out[0] = choose(numbers[0] < numbers[1], numbers[0], 7.0)
+
+
+def test_numbers_are_chosen_as_lanes_are():
+    out = np.empty(1)
+    for one, other, expected in ((1.0, 2.0, 1.0), (2.0, 1.0, 7.0), (math.nan, 1.0, 7.0)):
+        _pick(np.array([one, other]), out)
+        assert out[0] == expected
+
+
 @kernel((float_matrix, int_vector, code_matrix, int_vector, int_vector, float_matrix_out))
 def _gather(table, places, cells, starts, shifts, out):
     a, b, c, d = transpose(table, places)

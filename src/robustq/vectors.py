@@ -172,12 +172,16 @@ def fill(_context, _value):
 
 @intrinsic
 def choose(_context, _condition, _one, _other):
-    """Return for each lane the one where a condition holds, or else the other."""
+    """Return for each lane, or for a number, the one where a condition holds, or else the other."""
 
-    def generate(_context, builder, _signature, arguments):
-        condition, one, other = arguments
-        return builder.select(condition, _spread(builder, one), _spread(builder, other))
+    def generate(_context, builder, signature, arguments):
+        condition, *both = arguments
+        if signature.return_type == floats:
+            both = [_spread(builder, argument) for argument in both]
+        return builder.select(condition, *both)
 
+    if not isinstance(_condition, Flags):
+        return types.float64(types.boolean, types.float64, types.float64), generate
     given = [floats if isinstance(kind, Floats) else types.float64 for kind in (_one, _other)]
     return floats(flags, *given), generate
 

@@ -25,10 +25,10 @@ from robustq.kernels import (
     joined,
     kernel,
 )
-from robustq.vectors import LANES, choose, fill, get, load, multiply_add
+from robustq.vectors import LANES, choose, fill, get, load, multiply_add, store
 
 from ._height_kernels import CUT, L_RATE, L, P, S, T, U, chi2_prior
-from ._root_kernels import aim
+from ._root_kernels import aim, approach
 
 __all__ = ["make_room", "search"]
 
@@ -56,29 +56,35 @@ def make_room(terms: int, features: int) -> "tuple[Floats, Floats]":
 
 @inner
 def _load(cells, row, terms, width, c, table, at, factors, fractional):
-    """Write the factors of a class, terms side by side; return where the first has its kink.
+    """Write the factors of a class, terms side by side; return where their kinks are.
 
-    `at` is L or U: lower factors have their kink where they end, upper ones where they are cut off.
-    Slopes of lower ones are negative, and scales those of S or T.
+    These are the first of all, and the last two of those that are the first of a term. `at` is L
+    or U: lower factors have their kink where they end, upper ones where they are cut off. Slopes of
+    lower ones are negative, and scales those of S or T.
     """
     features = cells.shape[2]
-    under, sign = (S, -1.0) if at == L else (T, 1.0)
-    kink, steepest = math.inf, 0.0
-    for j in range(width):
+    lines = features * width
+    under, sign, where = (S, -1.0, L_RATE) if at == L else (T, 1.0, CUT)
+    first, second, last = math.inf, 0.0, 0.0
+    for i in range((3 if fractional else 2) * features):
+        store(factors, (i + 1) * width - LANES, fill(0.0))
+    for j in range(terms):
+        soonest = 0.0 if at == L else -math.inf
         for i in range(features):
-            place = i * width + j
-            cell = cells[row, j, i] if j < terms else np.int32(-1)
+            cell, place = cells[row, j, i], i * width + j
             if cell < 0:
-                factors[place] = 1.0 if j < terms else 0.0
-                factors[features * width + place] = factors[2 * features * width + place] = 0.0
+                factors[place], factors[lines + place] = 1.0, 0.0
+                if fractional:
+                    factors[2 * lines + place] = 0.0
                 continue
             entry = table[np.uint64(cell + c)]
-            factors[place] = entry[P]
-            factors[features * width + place] = sign * entry[at]
+            factors[place], factors[lines + place] = entry[P], sign * entry[at]
+            soonest = max(soonest, -sign * entry[where])
             if fractional:
-                factors[2 * features * width + place] = entry[under]
-            kink, steepest = min(kink, entry[CUT]), max(steepest, entry[L_RATE])
-    return 1.0 / steepest if at == L else kink
+                factors[2 * lines + place] = entry[under]
+        kink = 1.0 / soonest if at == L else -soonest
+        first, second, last = min(first, kink), max(second, min(kink, last)), max(last, kink)
+    return first, second, last
 
 
 @joined
@@ -121,7 +127,7 @@ def _sum_up(x, factors, features, width, cut, fractional):
 
 @inner
 def _weigh_prior(x, cut, chi2, best, rival):
-    """Return what the prior adds to h and its derivatives; h is large where nothing is left of ĉ."""
+    """Return what the prior adds to h and its derivatives; `VANISHED` where ĉ has nothing left."""
     a, b = best[P], rival[P]
     if chi2 > 0.0:
         gain, loss, slope, bend = chi2_prior(x, chi2, a, b)
@@ -140,45 +146,78 @@ def _weigh_prior(x, cut, chi2, best, rival):
 
 
 @inner
-def _height(x, cut, chi2, features, width, own, other, fractional, best, rival):
+def _height(x, form, features, width, own, other, base, best, rival):
     """Return h(x) and its derivatives.
 
-    h is `VANISHED` where nothing is left of ĉ, and NaN where something underflows.
+    h is `VANISHED` where nothing is left of ĉ, and NaN where something underflows. Where ĉ does not
+    fall, its logarithm is the base.
     """
-    low, falls, bends = _sum_up(x, own, features, width, math.inf, fractional)
-    high, rises, bent = _sum_up(x, other, features, width, cut, fractional)
+    cut, chi2, fractional, falls = form
     h, slope, bend = _weigh_prior(x, cut, chi2, best, rival)
+    high, rise, bent = _sum_up(x, other, features, width, cut, fractional)
+    if not high > SAFE:
+        return math.nan, 0.0, 0.0
+    rise /= high
+    slope, bend = slope + rise, bend + (bent / high - rise * rise)
+    if not falls:
+        return h + math.log(high) - base, slope, bend
+    low, fall, bent = _sum_up(x, own, features, width, math.inf, fractional)
     if low <= 0.0 or h == VANISHED:
         return VANISHED, 0.0, 0.0
-    if not (low > SAFE and high > SAFE):
+    if not low > SAFE:
         return math.nan, 0.0, 0.0
-    falls, rises = falls / low, rises / high
-    bend += bent / high - rises * rises - bends / low + falls * falls
-    return h + math.log(high / low), slope + rises - falls, bend
+    fall /= low
+    return h + math.log(high / low), slope - fall, bend - (bent / low - fall * fall)
 
 
 @inner
-def _move(x, low, high, there, h, steps):
-    """Return where to look next, inside a bracket; the root seems to be there."""
-    sound = low < there < high and steps % PATIENCE != PATIENCE - 1
-    if sound and (h < 0.0 or there > 0.0):
+def _is_near(x, there, kinks, falls):
+    """Tell whether a step that leads there is the last.
+
+    Before the first kink, and while the last term of ĉ is left, h is smooth, and what is left of a
+    step is less than its cube.
+    """
+    first, second, last, cut = kinks
+    size, least, most = abs(there - x), min(x, there), max(x, there)
+    way = 0.0
+    if most < first:
+        way = min(there, first - there)
+    elif falls and second < least and most < min(last, cut):
+        way = min(there - second, last - there)
+    return size <= ENOUGH * there or size * size * size <= LEFT * there * way * way
+
+
+@inner
+def _look_ahead(x, h, slope, bend, last):
+    """Return where the root seems to be, −1 if nothing tells; nothing is left of ĉ at the last."""
+    if not (h < VANISHED and 0.0 < slope < HUGE and abs(bend) < HUGE):
+        return -1.0
+    there = aim(x, h, slope, bend)
+    if h < 0.0 and there > 0.1 * x + 0.9 * last:
+        return last - approach(h, slope, bend, last - x)
+    return there
+
+
+@inner
+def _move(there, low, high, at_high, steps):
+    """Return where to look next: where the root seems to be, if that is inside a bracket."""
+    if low < there < high and steps % PATIENCE != PATIENCE - 1:
         return there
-    if h < 0.0:
-        return min(0.5 * x + 0.5 * high, 64.0 * x)
-    return 0.5 * low + 0.5 * x if low > 0.0 else 0.0625 * x
+    if low == 0.0:
+        return 0.0625 * high
+    middle = 0.5 * low + 0.5 * high
+    return middle if at_high < math.inf else min(middle, 64.0 * low)
 
 
 @inner
-def _find_root(x, limit, kink, cut, chi2, features, width, own, other, fractional, best, rival):
+def _find_root(x, limit, kinks, form, features, width, own, other, base, best, rival):
     """Return the root of h, infinity if it is beyond the limit, NaN where digits are missing.
 
     x is where it is looked for first.
     """
-    low, high = 0.0, limit
+    low, high, at_high, last = 0.0, min(limit, kinks[2]), math.inf, kinks[2]
     for steps in range(MAX_STEPS):
-        h, slope, bend = _height(
-            x, cut, chi2, features, width, own, other, fractional, best, rival
-        )
+        h, slope, bend = _height(x, form, features, width, own, other, base, best, rival)
         if math.isnan(h):
             return math.nan
         if h < 0.0 and x >= limit:
@@ -186,35 +225,27 @@ def _find_root(x, limit, kink, cut, chi2, features, width, own, other, fractiona
         if h < 0.0:
             low = x
         else:
-            high = x
-        there = -1.0
-        if h < VANISHED and 0.0 < slope < HUGE and abs(bend) < HUGE:
-            there = aim(x, h, slope, bend)
+            high, at_high = x, h
         if h == 0.0 or high - low <= ENOUGH * high:
             return x
-        size = abs(there - x)
-        smooth = max(there, x) < kink
-        way = min(there, kink - there) if smooth else there
-        near = size * size * size <= LEFT * there * way * way if smooth else size <= ENOUGH * way
-        if near and low <= there <= high:
+        there = _look_ahead(x, h, slope, bend, last)
+        if low <= there <= high and _is_near(x, there, kinks, form[3]):
             return there
-        x = _move(x, low, high, there, h, steps)
+        x = _move(there, low, high, at_high, steps)
     return math.nan
 
 
 @inner
-def _begin(gap, slope, bend, limit):
+def _begin(gap, slope, bend, last, limit):
     """Return where the root seems to be, seen from 0."""
-    there = -1.0
-    if 0.0 < slope < HUGE and abs(bend) < HUGE:
-        there = aim(0.0, -gap, slope, bend)
-    return there if 0.0 < there < 0.5 * limit else min(1.0, 0.5 * limit)
+    there, most = _look_ahead(0.0, -gap, slope, bend, last), min(0.5 * limit, last)
+    return there if 0.0 < there < most else min(1.0, 0.85 * most)
 
 
 @kernel(
     types.void(
         *(code_cube, int_vector, float_matrix, float_matrix, float_matrix, types.float64),
-        *(types.float64, types.float64, types.boolean, int_vector, int_vector),
+        *(types.float64, types.float64, types.boolean, types.boolean, int_vector, int_vector),
         *(float_vector_out, float_vector_out, float_vector_out, int_vector_out),
     )
 )
@@ -228,6 +259,7 @@ def search(
     limit,
     chi2,
     fractional,
+    falls,
     prediction,
     runner_up,
     own,
@@ -241,22 +273,29 @@ def search(
     ----------
     cells, terms, joint : see `means.Means`
     class_table, feature_table : the columns of `products.COLUMNS`
-    cut, limit, chi2, fractional : see `products.BallTables`
+    cut, limit, chi2, fractional, falls : see `products.BallTables`
     prediction, runner_up : (rows,)
     own, other : to work in, see `make_room`
     found, tipping : (rows,), written
     """
     features, classes = cells.shape[2], joint.shape[1]
+    form = cut, chi2, fractional, falls
     for row in range(cells.shape[0]):
         best, count = prediction[row], terms[row]
         width = (count + LANES - 1) // LANES * LANES
         found[row], tipping[row] = math.inf, -1
-        score = joint[row, best]
+        score, ends, base = joint[row, best], (math.inf, math.inf, math.inf), 0.0
         if chi2 > 0.0 and class_table[best, P] > ALL_BUT_ONE:
             found[row] = math.nan
             continue
-        end = _load(cells, row, count, width, best, feature_table, L, own, fractional)
-        end = min(end, 1.0 / class_table[best, L_RATE])
+        if falls:
+            end = 1.0 / class_table[best, L_RATE]
+            if chi2 > 0.0:
+                end = math.sqrt(class_table[best, P] / (1.0 - class_table[best, P])) / chi2
+            first, second, last = _load(
+                cells, row, count, width, best, feature_table, L, own, fractional
+            )
+            ends = min(first, end), min(second, end), min(last, end)
         for turn in range(classes + 1):
             rival = runner_up[row] if turn == 0 else np.int64(turn - 1)
             if rival < 0 or rival == best or (turn > 0 and rival == runner_up[row]):
@@ -266,21 +305,18 @@ def search(
                 # Nothing to compare with, or rounding would show in h.
                 found[row] = math.nan
                 break
-            kink = _load(cells, row, count, width, rival, feature_table, U, other, fractional)
-            kink = min(kink, end, class_table[rival, CUT])
+            kink, _, _ = _load(cells, row, count, width, rival, feature_table, U, other, fractional)
+            kink = min(kink, class_table[rival, CUT])
+            kinks = min(ends[0], kink), ends[1], ends[2], kink
             start = min(found[row], limit) if turn > 0 else 0.0
-            h, slope, bend = _height(
-                *(start, cut, chi2, features, width, own, other),
-                *(fractional, class_table[best], class_table[rival]),
-            )
+            pair = class_table[best], class_table[rival]
+            h, slope, bend = _height(start, form, features, width, own, other, base, *pair)
             if turn == 0:
-                start = _begin(gap, slope, bend, limit)
+                base = h + gap
+                start = _begin(gap, slope, bend, ends[2], limit)
             elif found[row] < math.inf and h < -1e-9:
                 continue
-            x = _find_root(
-                *(start, limit, kink, cut, chi2, features, width, own, other),
-                *(fractional, class_table[best], class_table[rival]),
-            )
+            x = _find_root(start, limit, kinks, form, features, width, own, other, base, *pair)
             if math.isnan(x):
                 found[row] = x
                 break

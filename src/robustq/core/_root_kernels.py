@@ -14,7 +14,7 @@ from robustq.vectors import LANES, choose, fill, load, some, store
 from ._height_kernels import climb
 from ._log_kernels import log_of
 
-__all__ = ["KNOWN", "aim", "begin", "solve"]
+__all__ = ["KNOWN", "aim", "approach", "begin", "solve"]
 
 MOST_STEPS = 40  # whoever takes more is left to others
 # What may be left of a step, relative. Steps are of third order, and what is left is less than the
@@ -38,7 +38,7 @@ def _grow(t):
 
 
 @inner
-def _approach(h, slope, bend, way):
+def approach(h, slope, bend, way):
     """Return how far below the pole the root is, `way` being how far the pole is away.
 
     There a lower factor vanishes and h is −log(1 − s/way) + g(s), with g(s) ≈ log(1 + p g′ s)/p
@@ -75,7 +75,7 @@ def begin(gap, slope, bend, end):
     there = aim(fill(0.0), -gap, slope, bend)
     far = there > 0.9 * end
     if some(far):
-        there = choose(far, end - _approach(-gap, slope, bend, end), there)
+        there = choose(far, end - approach(-gap, slope, bend, end), there)
     inside = (there > 0.0) & (there < end)
     return choose(inside, there, choose(end < HUGE, 0.85 * end, fill(1.0)))
 
@@ -99,7 +99,7 @@ def solve(guess, end, kink, vague, keeps_zero, cut, chi2, lists, known):
         # Close to a pole.
         far = choose(h < 0.0, going, 0.0) * (there - (0.1 * x + 0.9 * end))
         if some(far > 0.0):
-            there = choose(far > 0.0, end - _approach(h, slope, bend, end - x), there)
+            there = choose(far > 0.0, end - approach(h, slope, bend, end - x), there)
         least, most = choose(h < 0.0, x, low), choose(h < 0.0, high, x)
         # Beyond the bracket the root is likely close to its end.
         past = 0.15 * x + 0.85 * most

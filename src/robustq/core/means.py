@@ -68,6 +68,7 @@ class Means:
         _mean_kernels.search(
             *(self.cells, self.terms, self.joint, made.prior, made.features, made.cut),
             *(min(made.limit, FARTHEST) * (1.0 - 1e-9), made.chi2, made.fractional),
+            made.falls or made.fractional,
             *(found.prediction, found.runner_up),
             *(*_mean_kernels.make_room(*self.cells.shape[1:]), x, tipping),
         )

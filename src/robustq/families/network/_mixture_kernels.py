@@ -18,6 +18,7 @@ from robustq.kernels import (
     int_vector_out,
     kernel,
 )
+from robustq.vectors import LANES, fill, get, load, store
 
 __all__ = ["count", "lay", "read"]
 
@@ -73,13 +74,14 @@ def read(codes, sizes, own, leads, offsets, alone, class_probs, probs, cells, te
     own : where the values of each feature begin in `leads`
     leads : which values let their feature lead
     alone : which features have a single category; no ball moves it
-    class_probs, probs : the model
+    class_probs, probs : the model; more numbers follow what belongs to the last class
     cells : (rows, terms, features), written; −1 where the factor is constant
     terms : (rows,), written: how many terms there are
     joint : (rows, classes), written
     """
     features, classes = codes.shape[1], len(class_probs)
     part, logs = np.zeros((max(features, 1), classes)), np.zeros((max(features, 1), classes))
+    sums = np.zeros(classes + LANES)
     for row in range(codes.shape[0]):
         count = 0
         for lead in range(features):
@@ -92,6 +94,11 @@ def read(codes, sizes, own, leads, offsets, alone, class_probs, probs, cells, te
             _read_term(codes, row, -1, sizes, offsets, alone, classes, cells, 0)
             count = 1
         terms[row] = count
+        if _sum_up(cells, row, count, classes, probs, sums):
+            for c in range(classes):
+                whole = sums[c] / count * class_probs[c]
+                joint[row, c] = math.log(whole) if whole > 0.0 else -math.inf
+            continue
         for j in range(count):
             _multiply(cells[row, j], classes, probs, part[j], logs[j])
         for c in range(classes):
@@ -106,6 +113,29 @@ def read(codes, sizes, own, leads, offsets, alone, class_probs, probs, cells, te
             joint[row, c] = -math.inf
             if total > 0.0 and class_probs[c] > 0.0:
                 joint[row, c] = most + math.log(total / count * class_probs[c])
+
+
+@inner
+def _sum_up(cells, row, count, classes, probs, sums):
+    """Write the sums of the products of all terms; tell whether none of them is tiny.
+
+    What comes after the last class is of no use.
+    """
+    for first in range(0, classes, LANES):
+        total, least = fill(0.0), fill(1.0)
+        for j in range(count):
+            product = fill(1.0)
+            for feature in range(cells.shape[2]):
+                cell = cells[row, j, feature]
+                if cell >= 0:
+                    product *= load(probs, cell + first)
+            total, least = total + product, min(least, product)
+        store(sums, first, total)
+        for c in range(first, min(first + LANES, classes)):
+            # Products of probabilities only fall: one that is not tiny has never been.
+            if not get(least, c - first) > SAFE:
+                return False
+    return True
 
 
 @inner

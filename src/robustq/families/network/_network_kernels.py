@@ -1,6 +1,7 @@
 """Loops over rows of codes and the tables of networks. A negative code is a missing value."""
 
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numba import types
@@ -18,13 +19,22 @@ from robustq.kernels import (
     int_vector,
     kernel,
 )
+from robustq.vectors import LANES, fill, load, store
 
-__all__ = ["count", "count_pair", "read"]
+__all__ = ["count", "count_pair", "extend", "read"]
+
+if TYPE_CHECKING:
+    from robustq.arrays import Floats
 
 SMALL = 1e-150  # products are kept above this by taking their logarithm in time
 SAFE = 1e-250  # a product above this has not underflowed on the way
 
 wiring = (code_vector, code_vector, int_vector, int_vector, int_vector)
+
+
+def extend(probs: "Floats") -> "Floats":
+    """Return probabilities that can be read beyond the last."""
+    return np.concatenate([probs, np.ones(LANES)])
 
 
 @inner
@@ -54,6 +64,20 @@ def count(codes, labels, weights, starts, parents, steps, offsets, widths, count
 @inner
 def _log(x):
     return math.log(x) if x > 0.0 else -math.inf
+
+
+@inner
+def _multiply(cells, widths, classes, probs, product):
+    """Write the products of what stands in cells, classes side by side."""
+    for first in range(0, classes, LANES):
+        whole = fill(1.0)
+        for feature in range(len(cells)):
+            cell = cells[feature]
+            if cell >= 0 and widths[feature] > 1:
+                whole *= load(probs, cell + first)
+            elif cell >= 0:
+                whole *= probs[cell]
+        store(product, first, whole)
 
 
 @kernel(
@@ -91,7 +115,7 @@ def read(
     from_class : which features have the class as a parent
     prior_row : (rows,), the row of the class's table; −1 where a parent of the class is missing
     class_probs : (configurations, classes)
-    probs : the tables of the features
+    probs : the tables of the features; `LANES` more numbers follow the last
     cells : (rows, features), written: features of the class; −1 where the factor is constant
     others : (rows, features), written: the other features; may have no columns, if there are none
     gap : (rows,), written: whether something that is missing matters
@@ -99,11 +123,9 @@ def read(
     """
     classes = class_probs.shape[1]
     found = np.zeros(codes.shape[1], np.int64)
-    product = np.zeros(classes)
+    product = np.zeros(classes + LANES)
     for row in range(codes.shape[0]):
         gap[row] = prior_row[row] < 0
-        for c in range(classes):
-            product[c] = class_probs[max(prior_row[row], 0), c]
         for feature in range(codes.shape[1]):
             cell = np.int64(-1)
             if codes[row, feature] >= 0 and not alone[feature]:
@@ -113,16 +135,13 @@ def read(
             cells[row, feature] = cell if from_class[feature] else -1
             if others.shape[1] > 0:
                 others[row, feature] = -1 if from_class[feature] else cell
-            if cell >= 0:
-                wide = widths[feature] > 1
-                for c in range(classes):
-                    product[c] *= probs[cell + (c if wide else 0)]
+        _multiply(found, widths, classes, probs, product)
         for c in range(classes):
-            # Products of probabilities only fall: one that is not tiny has never been.
-            if product[c] > SAFE:
-                joint[row, c] = math.log(product[c])
-                continue
             part, total = class_probs[max(prior_row[row], 0), c], 0.0
+            # Products of probabilities only fall: one that is not tiny has never been.
+            if part * product[c] > SAFE:
+                joint[row, c] = math.log(part * product[c])
+                continue
             for feature in range(codes.shape[1]):
                 cell = found[feature]
                 if cell < 0:

@@ -144,6 +144,13 @@ class NetworkMixture:
         return by_frequency(self.class_probs)
 
     @cached_property
+    def _extended(self) -> Floats:
+        """The probabilities, as kernels read them."""
+        from . import _network_kernels  # noqa: PLC0415 (numba, when it is needed)
+
+        return _network_kernels.extend(self.probs)
+
+    @cached_property
     def locals(self) -> MixtureLocals:
         """The local mass functions."""
         return MixtureLocals(self)
@@ -178,7 +185,8 @@ class NetworkMixture:
         cells = np.empty((count, max(features, 1), features), dtype=np.int32)
         terms, joint = np.empty(count, dtype=np.int64), np.empty((count, layout.classes))
         kernels.read(
-            codes, *self._wiring, self.alone, self.class_probs, self.probs, cells, terms, joint
+            *(codes, *self._wiring, self.alone, self.class_probs, self._extended),
+            *(cells, terms, joint),
         )
         return Located(codes, cells, terms, joint)
 

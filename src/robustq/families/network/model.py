@@ -95,6 +95,13 @@ class Network:
             return by_frequency(np.exp(self.log_joint(Rows(missing, np.empty((1, 0))))[0]))
 
     @cached_property
+    def _extended(self) -> Floats:
+        """The tables of the features, as kernels read them."""
+        from . import _network_kernels  # noqa: PLC0415 (numba is imported when it is needed)
+
+        return _network_kernels.extend(self.feature_probs)
+
+    @cached_property
     def locals(self) -> NetworkLocals:
         """The local mass functions."""
         return NetworkLocals(self)
@@ -116,8 +123,10 @@ class Network:
         found = self._locate(rows)
         whole = np.flatnonzero(~found.gap)
         shapes: list[Any] = []
-        for prior in np.unique(found.prior_row[whole]).tolist():
-            where = whole[found.prior_row[whole] == prior]
+        many = bool(self.structure.class_parents)
+        priors = np.unique(found.prior_row[whole] if many else found.prior_row[whole[:1]])
+        for prior in priors.tolist():
+            where = whole[found.prior_row[whole] == prior] if many else whole
             if len(where) == len(rows):
                 products = Products(
                     *(self._product_tables(prior), found.cells, found.joint, self._keeper(prior)),
@@ -154,7 +163,7 @@ class Network:
         gap, joint = np.empty(count, dtype=bool), np.empty((count, structure.classes))
         _network_kernels.read(
             *(codes, *structure.wiring[:5], structure.alone, structure.tied_to_class, prior_row),
-            *(self.class_probs, self.feature_probs, cells, others, gap, joint),
+            *(self.class_probs, self._extended, cells, others, gap, joint),
         )
         found = _Located(self, codes, prior_row, cells, others, gap, joint)
         if gap.any():
