@@ -14,6 +14,7 @@ from .network import classifier as network
 
 if TYPE_CHECKING:
     from .base import GenerativeClassifier
+    from .fitted import FittedModel
     from .kinds import Kind, Recipe
 
 __all__ = ["KINDS", "RECIPES", "find_kinds", "find_recipe", "kind_of", "recipe_of"]
@@ -55,7 +56,7 @@ def find_kinds(estimator: type[GenerativeClassifier]) -> list[Kind]:
     return [kind for kind in KINDS.values() if issubclass(estimator, kind.estimators)]
 
 
-def kind_of(classifier: GenerativeClassifier) -> Kind | None:
+def kind_of(classifier: FittedModel) -> Kind | None:
     """Return the kind of model that a fitted classifier holds, if it is known."""
     kinds = find_kinds(type(classifier))
     return next((kind for kind in kinds if isinstance(classifier.model_, kind.model)), None)
