@@ -51,7 +51,7 @@ def recipe_of(classifier: GenerativeClassifier) -> Recipe | None:
     return next((recipe for recipe in RECIPES.values() if recipe.makes(classifier)), None)
 
 
-def find_kinds(estimator: type[GenerativeClassifier]) -> list[Kind]:
+def find_kinds(estimator: type[FittedModel]) -> list[Kind]:
     """Return the kinds of model that an estimator, or a class it derives from, holds."""
     return [kind for kind in KINDS.values() if issubclass(estimator, kind.estimators)]
 
