@@ -500,6 +500,17 @@ def test_a_row_with_gaps_of_which_little_is_left_is_exact(depth, name):
     assert found.robustness[0, 0] == pytest.approx({"tv": 0.3, "chi2": 3 / 7}[name], rel=1e-9)
 
 
+def test_what_is_left_of_a_row_with_gaps_leads_even_if_no_float_can_tell():
+    """One tree vanishes at 0.3, until it turns; by then the other one underflows, but leads."""
+    depth = 480
+    early = chain([0.3] + [0.999] * (depth - 2) + [0.5], [0.9, 0.1])
+    early["nodes"][-2]["class_probs"] = [0.49, 0.51]
+    model = read(document_of(early, chain([0.5] * depth, [0.9, 0.1]), size=depth + 2))
+    found = quantify(model.model_, encode(model, [[None]]), [get("tv")])
+    # 0.8 (0.5 − x) = 0.02 (0.5 + x)
+    assert found.robustness[0, 0] == pytest.approx(0.39 / 0.82, rel=1e-9)
+
+
 @pytest.mark.parametrize("name", ["epsilon", "tv"])
 def test_gaps_in_forests_of_which_some_trees_are_leaves_are_exact(name):
     rng = np.random.default_rng(58)
