@@ -23,7 +23,6 @@ from robustq.kernels import (
     fused,
     inner,
     kernel,
-    leading_zeros,
     lowest_bit,
 )
 
@@ -47,7 +46,6 @@ def write_bits(given, out):
     for i in range(len(given)):
         out[0] += count_bits(given[i])
         out[1] += lowest_bit(given[i])
-        out[2] += leading_zeros(given[i])
 
 
 def write_logarithms(xs, out):

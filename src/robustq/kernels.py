@@ -57,7 +57,6 @@ __all__ = [
     "int_vector_out",
     "joined",
     "kernel",
-    "leading_zeros",
     "lowest_bit",
     "reordered",
 ]
@@ -135,21 +134,10 @@ def lowest_bit(_context, _word):
     return types.uint64(types.uint64), generate
 
 
-@intrinsic
-def leading_zeros(_context, _word):
-    """Return how many bits of a word come before the highest one that is set; some is."""
-
-    def generate(_context, builder, _signature, arguments):
-        return builder.ctlz(arguments[0], ir.Constant(ir.IntType(1), 1))
-
-    return types.uint64(types.uint64), generate
-
-
 # The same for Python.
 MEANINGS = {
     count_bits: lambda word: np.uint64(int(word).bit_count()),
     lowest_bit: lambda word: np.uint64((int(word) & -int(word)).bit_length() - 1),
-    leading_zeros: lambda word: np.uint64(64 - int(word).bit_length()),
 }
 
 
