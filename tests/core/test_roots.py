@@ -50,3 +50,14 @@ def test_large_roots_are_found_too():
 
 def test_no_rows_give_no_roots():
     assert smallest_roots(lambda _, delta: delta, Domain(), 0).shape == (0,)
+
+
+def test_what_any_size_flips_has_root_zero():
+    found = smallest_roots(lambda _, delta: np.where(delta > 0, -1.0, 1.0), Domain(), 2)
+    assert found.tolist() == [0.0, 0.0]
+
+
+def test_only_roots_before_a_size_are_found():
+    before = np.array([0.2, 0.4, 0.0])
+    found = smallest_roots(lambda _, delta: 0.3 - delta, Domain(1, closed=True), 3, before)
+    np.testing.assert_allclose(found, [np.inf, 0.3, np.inf], rtol=1e-10)

@@ -44,14 +44,15 @@ def smallest_roots(
     Returns
     -------
     ndarray of shape (rows,)
-        Infinite where the margin is positive in the whole domain, or up to there.
+        Infinite where the margin is positive in the whole domain, or up to there; 0 where it is
+        so at size 0 alone.
     """
     roots = np.full(rows, np.inf)
     last = np.full(rows, _last_size(domain))
     if before is not None:
         last = np.minimum(last, before)
     at_last = margin(np.arange(rows), last)
-    flips = np.flatnonzero(at_last <= 0.0)
+    flips = np.flatnonzero((at_last <= 0.0) & (last > 0.0))
     if len(flips):
         bracket = _enclose(margin, flips, last[flips], at_last[flips])
         roots[flips] = _narrow(margin, flips, *bracket)
@@ -104,9 +105,8 @@ def _narrow(
     The ITP method (Oliveira and Takahashi 2020): interpolate, truncate, project. It never needs
     many more steps than bisection, and few where the function is smooth.
     """
-    # A root below the smallest positive float.
-    settled = at_low <= 0.0
-    high[settled] = low[settled]
+    # A root below the smallest positive float: any size does it.
+    high[at_low <= 0.0] = low[at_low <= 0.0] = 0.0
     start = high - low
     for step in range(math.ceil(WIDEST - math.log2(TOLERANCE)) + SLACK + 1):
         active = np.flatnonzero(high - low > TOLERANCE * high)
