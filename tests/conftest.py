@@ -65,6 +65,7 @@ SLOW_NAMES = (
     "test_the_hellinger_*",
     "test_the_minimiser_lies_in_the_ball_and_attains_the_value",
     "test_the_number_of_records_is_that_of_a_plain_search",
+    "test_verdicts_for_robustness_are_rarely_false",
     "test_zeros_and_locals_without_rows_are_exact",
     "test_zeros_and_tables_without_rows_are_exact",
 )
@@ -72,6 +73,7 @@ SLOW_NAMES = (
 # What a slow test reaches is reached by quick ones too, and tracing the exact arithmetic that it
 # compares with would take as long again; but only slow ones reach these.
 TRACED = {"cli", "engines", "experiments", "explore", "report"}
+REPEATED = {"test_values", "test_verdict"}  # modules of those that others reach the same with
 
 
 def pytest_collection_modifyitems(items):
@@ -84,5 +86,5 @@ def pytest_collection_modifyitems(items):
             or any(fnmatchcase(name, pattern) for pattern in SLOW_NAMES)
         ):
             item.add_marker("slow")
-            if folder not in TRACED:
+            if folder not in TRACED or module in REPEATED:
                 item.add_marker("no_cover")
