@@ -15,6 +15,7 @@ SLOW_FOLDERS = {"cli", "engines", "explore", "hostile"}  # processes that import
 SLOW_MODULES = {
     "test_convex_solver",
     "test_divergences",
+    "test_interpreter",
     "test_kernels",
     "test_laws",
     "test_reproduction",
