@@ -18,7 +18,7 @@ from .circuits import Circuits, can_solve
 from .coupled import Coupled
 from .neighbourhoods import OnAtoms, Perturbed
 from .reached import Reached
-from .recursion import Gamble, Margins, oppose, unit_of
+from .recursion import Margins, oppose, unit_of
 from .rivals import find_first_flips, list_rivals
 from .ties import rank_exactly
 
@@ -310,6 +310,7 @@ class _Work:
     ) -> Bools:
         maximal = np.ones(order.shape, dtype=bool)
         reached = Reached(evidence, self.model.locals, perturbed)
+        margins = Margins(reached, np.zeros(len(reached), dtype=np.int64))  # the sign is all
         # The best mostly beats all that can be beaten, and then nobody is left to compare.
         for first, second in itertools.combinations(range(order.shape[1]), 2):
             ahead, behind = order[:, first], order[:, second]
@@ -317,6 +318,5 @@ class _Work:
             if not len(some):
                 continue
             payoff = oppose(ahead[some], behind[some], order.shape[1])
-            margins = Gamble(reached.take(some), payoff).margins(delta[some])
-            maximal[some, behind[some]] = margins <= 0.0
+            maximal[some, behind[some]] = margins.of(some, payoff, delta[some]) <= 0.0
         return maximal

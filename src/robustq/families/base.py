@@ -14,10 +14,7 @@ from robustq.core.assessment import Assessment
 from robustq.core.neighbourhoods import DEFAULT_PERTURBATIONS, check_sizes, read, read_all
 from robustq.core.posteriors import bound_posteriors, check_rule, find_sets
 from robustq.core.quantified import Quantified
-from robustq.exceptions import (
-    InputError,
-    UnsupportedError,
-)
+from robustq.exceptions import InputError, UnsupportedError
 from robustq.tables import MISSING, Encoding, Rows, Table, find_distinct
 from robustq.tables.frames import index_of
 

@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 
 __all__ = ["FEATURES", "PARTS", "PRIOR", "Network"]
 
-NODES_EACH = 1 << 12  # rows whose nodes are counted at once
 BITS_PER_LOG = 1.0 / np.log(2.0)
 
 
