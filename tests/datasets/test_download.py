@@ -56,7 +56,7 @@ def server(monkeypatch, tmp_path):
     with Server() as http:
         http.content = make_archive({"german.data": (tmp_path / "german.data").read_bytes()})
         monkeypatch.setattr(sources, "ARCHIVE", f"http://127.0.0.1:{http.server_port}")
-        thread = threading.Thread(target=http.serve_forever, daemon=True)
+        thread = threading.Thread(target=http.serve_forever, args=(0.02,), daemon=True)
         thread.start()
         yield http
         http.shutdown()
