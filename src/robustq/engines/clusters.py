@@ -41,6 +41,9 @@ SPARK_SETTINGS = {
     "spark.executor.defaultJavaOptions": UNCHECKED,
     **{f"spark.executorEnv.{name}": str(size) for name, size in MEMORY.items()},
     "spark.sql.execution.arrow.maxRecordsPerBatch": "131072",
+    # Through TCP, a long run can come to a halt for ever: with both ends full, a kernel may drop
+    # the very packets that say there is room again.
+    "spark.python.unix.domain.socket.enabled": "true",
 }
 ERROR = re.compile(r"\s*(?!org\.|java\.)[\w.]*(Error|Exception|Exit|Interrupt)\b: .*")
 
