@@ -25,6 +25,7 @@ __all__ = [
 
 MOST = 60  # Newton steps
 COMMON = 1e-4  # weights above this are not rare
+NARROW = 1e-6  # a variance below this, relative to the square of values, is of nearly equal ones
 SMALL = 0.02
 
 
@@ -305,14 +306,16 @@ def shift_chi2(size, w, f, count, order, shift, moved, mass, reach, variance):
     positive terms only, for differences would lose what little a large mass leaves to others.
     """
     delta = min(size, 1e75) * min(size, 1e75)
-    mean, top, spread, least = 0.0, f[0], 0.0, w[0]
+    mean, top, spread, least, size = 0.0, f[0], 0.0, w[0], 0.0
     for i in range(count):
         mean += w[i] * f[i]
-        top, least = max(top, f[i]), min(least, w[i])
+        top, least, size = max(top, f[i]), min(least, w[i]), max(size, abs(f[i]))
     for i in range(count):
         spread += w[i] * (f[i] - mean) * (f[i] - mean)
-    if least > COMMON and delta * (top - mean) * (top - mean) < 0.999 * spread:
-        # Nothing is emptied, and no weight is so small that differences would lose it.
+    apart = spread > NARROW * size * size
+    if least > COMMON and apart and delta * (top - mean) * (top - mean) < 0.999 * spread:
+        # Nothing is emptied, and no weight, and no difference of values, is so small that rounding
+        # of the mean would show.
         tilt = math.sqrt(delta / spread)
         for i in range(count):
             shift[i] = -w[i] * tilt * (f[i] - mean)
