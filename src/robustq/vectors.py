@@ -2,9 +2,9 @@
 
 Compilers find out by themselves that a loop over lanes can run on several at once only where they
 can prove much; and they keep what is between two such loops in memory. Here is it said: what is of
-type `floats` are `LANES` floats, in registers, or `WIDE` of them, and arithmetic with them is of all
-lanes at once. Conditions are `flags`, and the bits of floats are `words`. Wide ones fill two registers
-of the largest processors: what waits for the one goes on with the other.
+type `floats` are `LANES` floats, in registers, or `WIDE` of them, and arithmetic with them is of
+all lanes at once. Conditions are `flags`, and the bits of floats are `words`. Wide ones take two
+registers of the largest processors: while one of them waits, the other is worked on.
 
 A product and a sum may be one instruction, in all lanes alike: no lane's digits depend on its
 neighbours.
@@ -271,6 +271,12 @@ def _load(lanes):
 load, load_wide = _load(LANES), _load(WIDE)
 
 
+def _load_words(context, builder, kind, array, place):
+    """Return whole numbers that stand side by side in an array."""
+    vector = ir.VectorType(_word, LANES)
+    return builder.load(_point(context, builder, kind, array, place, vector), align=8)
+
+
 @intrinsic
 def store(_context, _array, _place, _values):
     """Write to an array of floats from a place on."""
@@ -329,12 +335,6 @@ def _read_lines(context, builder, kind, table, places):
         pairs = [(lines[first + lane], lines[first + lane + 4]) for lane in range(4)]
         eights.append(_transpose_twice(builder, [_join(builder, *pair) for pair in pairs]))
     return [_join(builder, *halves) for halves in zip(*eights, strict=True)]
-
-
-def _load_words(context, builder, kind, array, at, words):
-    """Return whole numbers that stand side by side in an array."""
-    vector = ir.VectorType(_word, words)
-    return builder.load(_point(context, builder, kind, array, at, vector), align=8)
 
 
 @intrinsic
@@ -396,15 +396,13 @@ def spread_cells(_context, _cells, _starts, _first, _nothing, _shifts, _places, 
             moves = [
                 _load_words(
                     *(context, builder, kinds[4], shifts),
-                    *(ir.Constant(_word, side * WIDE + half * 8), 8),
+                    ir.Constant(_word, side * WIDE + half * 8),
                 )
                 for side in range(2)
             ]
             for feature, column in enumerate(columns):
                 there = builder.icmp_signed(">=", column, ir.Constant(code, [0] * 8))
-                cell = builder.sext(
-                    builder.select(there, column, blank), ir.VectorType(_word, 8)
-                )
+                cell = builder.sext(builder.select(there, column, blank), ir.VectorType(_word, 8))
                 place = builder.mul(cell, ir.Constant(cell.type, [WIDTH] * 8))
                 for side, move in enumerate(moves):
                     offset = (2 * feature + side) * WIDE + half * 8

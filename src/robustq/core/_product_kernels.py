@@ -64,7 +64,7 @@ def make_room(classes: int, features: int) -> tuple[Any, ...]:
 
 @inner
 def _locate(cells, nothing, whole):
-    """Write where each lane's cells stand in the table; what is missing has the line for nothing."""
+    """Write where each lane's cells stand in the table; what is missing never moves."""
     rows, moves, places = whole[ROW:], whole[OWN:], whole[PLACES:]
     features = cells.shape[1]
     if features < AT_ONCE:
