@@ -12,20 +12,24 @@ from robustq.kernels import (
     float_vector,
     float_vector_out,
     int_vector,
+    int_vector_out,
     kernel,
 )
 from robustq.vectors import (
     LANES,
+    WIDE,
     WIDTH,
     choose,
     fill,
+    fill_wide,
     get,
     load,
+    load_wide,
     look_up,
     multiply_add,
     some,
+    spread_cells,
     store,
-    transpose,
 )
 
 ONE, OTHER = np.random.default_rng(3).uniform(0.1, 3.0, (2, LANES))
@@ -98,28 +102,49 @@ def test_numbers_are_chosen_as_lanes_are():
         assert out[0] == expected
 
 
-@kernel((float_matrix, int_vector, code_matrix, int_vector, int_vector, float_matrix_out))
-def _gather(table, places, cells, starts, shifts, out):
-    a, b, c, d = transpose(table, places)
-    store(out, 0 * LANES, a)
-    store(out, 1 * LANES, b)
-    store(out, 2 * LANES, c)
-    store(out, 3 * LANES, d)
-    a, b, c, d = look_up(table, cells, 1, starts, shifts, 19)
-    store(out, 4 * LANES, a)
-    store(out, 5 * LANES, b)
-    store(out, 6 * LANES, c)
-    store(out, 7 * LANES, d)
+@kernel((float_vector, float_vector_out))
+def _compute_wide(numbers, out):
+    a = load_wide(numbers, 0)
+    store(out, 0, choose(a > 1.5, multiply_add(a, a, fill_wide(1.0)), log_of(a)) - get(a, 15))
+    out[WIDE] = 1.0 if some(a == get(a, 15)) else 0.0
+
+
+def test_wide_ones_are_the_same_with_more_lanes():
+    numbers, out = np.concatenate([ONE, OTHER]), np.empty(WIDE + 1)
+    _compute_wide(numbers, out)
+    expected = np.where(numbers > 1.5, numbers**2 + 1.0, np.log(numbers)) - numbers[15]
+    np.testing.assert_allclose(out[:WIDE], expected, rtol=1e-15, atol=1e-15)
+    assert out[WIDE] == 1.0
+
+
+@kernel((float_matrix, int_vector, float_matrix_out))
+def _gather(table, places, out):
+    a, b, c, d = look_up(table, places, 2, 3)
+    store(out, 0 * WIDE, a)
+    store(out, 1 * WIDE, b)
+    store(out, 2 * WIDE, c)
+    store(out, 3 * WIDE, d)
 
 
 def test_columns_are_gathered_from_any_lines():
     rng = np.random.default_rng(4)
-    table, cells = rng.random((20, WIDTH)), rng.integers(0, 18, (LANES, 3)).astype(np.int32)
-    cells[3, 1] = -1
-    lines, rows = rng.integers(0, 20, LANES), rng.permutation(LANES)
-    shifts = rng.integers(0, 1, LANES) * WIDTH + 2
-    out = np.empty((8, LANES))
-    _gather(table, lines * WIDTH + 1, cells, rows * 3, shifts, out)
-    np.testing.assert_array_equal(out[:4], table[lines, 1:5].T)
-    found = np.where(cells[rows, 1] < 0, 19, cells[rows, 1])
-    np.testing.assert_array_equal(out[4:], table[found, 2:6].T)
+    table, lines = rng.random((20, WIDTH)), rng.integers(0, 20, WIDE)
+    out = np.empty((4, WIDE))
+    _gather(table, np.append([9, 9], lines * WIDTH + 1), out)
+    np.testing.assert_array_equal(out, table[lines, 4:8].T)
+
+
+@kernel((code_matrix, int_vector, int_vector, int_vector_out))
+def _spread(cells, starts, shifts, places):
+    spread_cells(cells, starts, 2, 70, shifts, places, 1)
+
+
+def test_cells_of_any_rows_become_places_side_by_side():
+    rng = np.random.default_rng(5)
+    cells = rng.integers(-1, 60, (30, 11)).astype(np.int32)
+    rows, shifts = rng.integers(0, 30, WIDE), rng.integers(0, 99, (2, WIDE))
+    places = np.zeros(1 + 8 * 2 * WIDE, dtype=np.int64)
+    _spread(cells, rows * 11, shifts.ravel(), places)
+    found = cells[rows, 2:10].T.astype(np.int64)
+    expected = np.where(found < 0, 70, found)[:, None, :] * WIDTH + shifts
+    np.testing.assert_array_equal(places[1:].reshape(8, 2, WIDE), expected)

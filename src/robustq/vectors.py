@@ -2,8 +2,9 @@
 
 Compilers find out by themselves that a loop over lanes can run on several at once only where they
 can prove much; and they keep what is between two such loops in memory. Here is it said: what is of
-type `floats` are `LANES` floats, in registers, and arithmetic with them is of all lanes at once.
-Conditions are `flags`, and the bits of floats are `words`.
+type `floats` are `LANES` floats, in registers, or `WIDE` of them, and arithmetic with them is of
+all lanes at once. Conditions are `flags`, and the bits of floats are `words`. Wide ones take two
+registers of the largest processors: while one of them waits, the other is worked on.
 
 A product and a sum may be one instruction, in all lanes alike: no lane's digits depend on its
 neighbours.
@@ -21,82 +22,103 @@ from numba.extending import intrinsic, models, register_model
 
 __all__ = [
     "LANES",
+    "WIDE",
+    "WIDTH",
     "bits_of",
     "choose",
     "fill",
+    "fill_wide",
     "from_bits",
     "get",
     "load",
+    "load_wide",
     "look_up",
     "multiply_add",
     "some",
+    "spread_cells",
     "store",
-    "transpose",
 ]
 
-LANES = 8
+LANES, WIDE = 8, 16
 FUSED = ("contract",)
 COLUMNS = 4  # that are read at once
 WIDTH = 8  # columns of a table for `look_up`
 
 
-class Floats(types.Type):
-    """Floats of 64 bits, one in each lane."""
+class Vector(types.Type):
+    """So many numbers, one in each lane."""
+
+    def __init__(self, name, lanes):
+        super().__init__(f"{name} × {lanes}")
+        self.lanes = lanes
 
 
-class Flags(types.Type):
-    """Truth values, one in each lane."""
+class Floats(Vector):
+    """Floats of 64 bits."""
 
 
-class Words(types.Type):
-    """Whole numbers of 64 bits without a sign, one in each lane."""
+class Flags(Vector):
+    """Truth values."""
 
 
-floats, flags, words = Floats("floats"), Flags("flags"), Words("words")
+class Words(Vector):
+    """Whole numbers of 64 bits without a sign."""
+
+
 _float, _bit, _word = ir.DoubleType(), ir.IntType(1), ir.IntType(64)
+floats, flags, words = (
+    {lanes: kind(kind.__name__.lower(), lanes) for lanes in (LANES, WIDE)}
+    for kind in (Floats, Flags, Words)
+)
 
 
 def _register(kind, element):
     @register_model(kind)
     class Model(models.PrimitiveModel):
         def __init__(self, manager, fe_type):
-            super().__init__(manager, fe_type, ir.VectorType(element, LANES))
+            super().__init__(manager, fe_type, ir.VectorType(element, fe_type.lanes))
 
 
 for _kind, _element in ((Floats, _float), (Flags, _bit), (Words, _word)):
     _register(_kind, _element)
 
 
-def _spread(builder, value):
+def _spread(builder, value, lanes):
     """Return a number in all lanes."""
     if isinstance(value.type, ir.VectorType):
         return value
-    vector = ir.VectorType(value.type, LANES)
+    vector = ir.VectorType(value.type, lanes)
     first = builder.insert_element(
         ir.Constant(vector, ir.Undefined), value, ir.Constant(ir.IntType(32), 0)
     )
-    zeros = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)
+    zeros = ir.Constant(ir.VectorType(ir.IntType(32), lanes), [0] * lanes)
     return builder.shuffle_vector(first, ir.Constant(vector, ir.Undefined), zeros)
 
 
 def _define(function, emit, result, *kinds):
     """Let a function of Python's take vectors, and single numbers beside them."""
-    single = {floats: types.float64, words: types.int64}
     cases = [kinds]
-    if len(kinds) == 2 and kinds[0] in single:
-        cases += [(kinds[0], single[kinds[1]]), (single[kinds[0]], kinds[1])]
+    if len(kinds) == 2 and kinds[0] is not flags:
+        number = types.float64 if kinds[0] is floats else types.int64
+        cases += [(kinds[0], number), (number, kinds[1])]
 
     @infer_global(function)
     class Template(ConcreteTemplate):
         pass
 
-    Template.cases = [signature(result, *case) for case in cases]
+    Template.cases = []
+    for lanes in (LANES, WIDE):
+        for case in cases:
+            given = [kind[lanes] if isinstance(kind, dict) else kind for kind in case]
+            Template.cases.append(signature(result[lanes], *given))
+            lower_builtin(function, *given)(_lower(emit, lanes))
 
+
+def _lower(emit, lanes):
     def lower(_context, builder, _signature, arguments):
-        return emit(builder, *(_spread(builder, argument) for argument in arguments))
+        return emit(builder, *(_spread(builder, argument, lanes) for argument in arguments))
 
-    for case in cases:
-        lower_builtin(function, *case)(lower)
+    return lower
 
 
 def _compare(sign):
@@ -117,7 +139,7 @@ def _call(name):
         function = cgutils.get_or_insert_function(
             builder.module,
             ir.FunctionType(value.type, [value.type]),
-            f"llvm.{name}.v{LANES}f64",
+            f"llvm.{name}.v{value.type.count}f64",
         )
         return builder.call(function, [value])
 
@@ -160,14 +182,20 @@ _define(operator.and_, lambda builder, one, other: builder.and_(one, other), wor
 _define(operator.rshift, lambda builder, one, other: builder.lshr(one, other), words, words, words)
 
 
-@intrinsic
-def fill(_context, _value):
-    """Return a number in all lanes."""
+def _fill(lanes):
+    @intrinsic
+    def fill(_context, _value):
+        """Return a number in all lanes."""
 
-    def generate(_context, builder, _signature, arguments):
-        return _spread(builder, arguments[0])
+        def generate(_context, builder, _signature, arguments):
+            return _spread(builder, arguments[0], lanes)
 
-    return floats(types.float64), generate
+        return floats[lanes](types.float64), generate
+
+    return fill
+
+
+fill, fill_wide = _fill(LANES), _fill(WIDE)
 
 
 @intrinsic
@@ -176,14 +204,14 @@ def choose(_context, _condition, _one, _other):
 
     def generate(_context, builder, signature, arguments):
         condition, *both = arguments
-        if signature.return_type == floats:
-            both = [_spread(builder, argument) for argument in both]
+        if isinstance(signature.return_type, Floats):
+            both = [_spread(builder, each, signature.return_type.lanes) for each in both]
         return builder.select(condition, *both)
 
     if not isinstance(_condition, Flags):
         return types.float64(types.boolean, types.float64, types.float64), generate
-    given = [floats if isinstance(kind, Floats) else types.float64 for kind in (_one, _other)]
-    return floats(flags, *given), generate
+    given = [kind if isinstance(kind, Floats) else types.float64 for kind in (_one, _other)]
+    return floats[_condition.lanes](_condition, *given), generate
 
 
 @intrinsic
@@ -191,32 +219,30 @@ def some(_context, _condition):
     """Tell whether a condition holds in some lane."""
 
     def generate(_context, builder, _signature, arguments):
-        bits = builder.bitcast(arguments[0], ir.IntType(LANES))
+        bits = builder.bitcast(arguments[0], ir.IntType(arguments[0].type.count))
         return builder.icmp_unsigned("!=", bits, ir.Constant(bits.type, 0))
 
-    return types.boolean(flags), generate
+    return types.boolean(_condition), generate
+
+
+def _reinterpret(context, builder, signature, arguments):
+    return builder.bitcast(arguments[0], context.get_value_type(signature.return_type))
 
 
 @intrinsic
 def bits_of(_context, _number):
     """Return the bits of a float, or of floats, as whole numbers."""
-
-    def generate(context, builder, signature, arguments):
-        return builder.bitcast(arguments[0], context.get_value_type(signature.return_type))
-
-    kinds = (words, floats) if isinstance(_number, Floats) else (types.int64, types.float64)
-    return kinds[0](kinds[1]), generate
+    if isinstance(_number, Floats):
+        return words[_number.lanes](_number), _reinterpret
+    return types.int64(types.float64), _reinterpret
 
 
 @intrinsic
 def from_bits(_context, _word):
     """Return the float, or floats, that have these bits."""
-
-    def generate(context, builder, signature, arguments):
-        return builder.bitcast(arguments[0], context.get_value_type(signature.return_type))
-
-    kinds = (floats, words) if isinstance(_word, Words) else (types.float64, types.int64)
-    return kinds[0](kinds[1]), generate
+    if isinstance(_word, Words):
+        return floats[_word.lanes](_word), _reinterpret
+    return types.float64(types.int64), _reinterpret
 
 
 def _point(context, builder, kind, array, place, element):
@@ -225,18 +251,30 @@ def _point(context, builder, kind, array, place, element):
     return builder.bitcast(builder.gep(data, [place]), element.as_pointer())
 
 
-@intrinsic
-def load(_context, _array, _place):
-    """Return what stands in an array of floats from a place on, whatever its axes."""
+def _load(lanes):
+    @intrinsic
+    def load(_context, _array, _place):
+        """Return what stands in an array of floats from a place on, whatever its axes."""
 
-    def generate(context, builder, signature, arguments):
-        array, place = arguments
-        vector = ir.VectorType(_float, LANES)
-        return builder.load(
-            _point(context, builder, signature.args[0], array, place, vector), align=8
-        )
+        def generate(context, builder, signature, arguments):
+            array, place = arguments
+            vector = ir.VectorType(_float, lanes)
+            return builder.load(
+                _point(context, builder, signature.args[0], array, place, vector), align=8
+            )
 
-    return floats(_array, types.int64), generate
+        return floats[lanes](_array, types.int64), generate
+
+    return load
+
+
+load, load_wide = _load(LANES), _load(WIDE)
+
+
+def _load_words(context, builder, kind, array, place):
+    """Return whole numbers that stand side by side in an array."""
+    vector = ir.VectorType(_word, LANES)
+    return builder.load(_point(context, builder, kind, array, place, vector), align=8)
 
 
 @intrinsic
@@ -249,7 +287,7 @@ def store(_context, _array, _place, _values):
         builder.store(values, target, align=8)
         return context.get_dummy_value()
 
-    return types.void(_array, types.int64, floats), generate
+    return types.void(_array, types.int64, _values), generate
 
 
 @intrinsic
@@ -259,15 +297,26 @@ def get(_context, _values, _lane):
     def generate(_context, builder, _signature, arguments):
         return builder.extract_element(*arguments)
 
-    return types.float64(floats, types.int64), generate
+    return types.float64(_values, types.int64), generate
 
 
-def _transpose_four(builder, lines):
-    """Return the columns of four lines of four floats."""
+def _shuffle(builder, one, other, order):
+    mask = ir.Constant(ir.VectorType(ir.IntType(32), len(order)), list(order))
+    return builder.shuffle_vector(one, other, mask)
+
+
+def _join(builder, one, other):
+    """Return one vector of two, side by side."""
+    return _shuffle(builder, one, other, range(2 * one.type.count))
+
+
+def _transpose_twice(builder, lines):
+    """Return the columns of lines of four floats; each of these holds two, of lanes 4 apart."""
 
     def shuffle(one, other, *places):
-        mask = ir.Constant(ir.VectorType(ir.IntType(32), COLUMNS), list(places))
-        return builder.shuffle_vector(one, other, mask)
+        # The numbers of the second half, and those of the other one, come 4 and 8 later.
+        half = [place + 4 * (place // 4) for place in places]
+        return _shuffle(builder, one, other, half + [place + 4 for place in half])
 
     a, b, c, d = lines
     even = [shuffle(one, other, 0, 4, 2, 6) for one, other in ((a, b), (c, d))]
@@ -281,72 +330,89 @@ def _read_lines(context, builder, kind, table, places):
     line = ir.VectorType(_float, COLUMNS)
     points = [_point(context, builder, kind, table, place, line) for place in places]
     lines = [builder.load(point, align=8) for point in points]
-    halves = [
-        _transpose_four(builder, lines[first : first + COLUMNS])
-        for first in range(0, LANES, COLUMNS)
-    ]
-    return [_join(builder, parts) for parts in zip(*halves, strict=True)]
-
-
-def _join(builder, parts):
-    """Return one vector of several, side by side."""
-    while len(parts) > 1:
-        width = 2 * parts[0].type.count
-        order = ir.Constant(ir.VectorType(ir.IntType(32), width), list(range(width)))
-        parts = [
-            builder.shuffle_vector(parts[i], parts[i + 1], order) for i in range(0, len(parts), 2)
-        ]
-    return parts[0]
-
-
-def _read_numbers(context, builder, kind, array, element=_word):
-    """Return the first numbers of an array, one for each lane."""
-    places = [ir.Constant(_word, lane) for lane in range(LANES)]
-    points = [_point(context, builder, kind, array, place, element) for place in places]
-    return [builder.load(point) for point in points]
+    eights = []
+    for first in range(0, WIDE, 8):
+        pairs = [(lines[first + lane], lines[first + lane + 4]) for lane in range(4)]
+        eights.append(_transpose_twice(builder, [_join(builder, *pair) for pair in pairs]))
+    return [_join(builder, *halves) for halves in zip(*eights, strict=True)]
 
 
 @intrinsic
-def transpose(_context, _table, _places):
-    """Return four columns of a table, each lane's from the place on that an array has for it."""
+def look_up(_context, _table, _places, _at, _shift):
+    """Return four columns of a table, each lane's from a place on.
 
-    def generate(context, builder, signature, arguments):
-        (table, places), (kind, numbers) = arguments, signature.args
-        found = _read_numbers(context, builder, numbers, places)
-        columns = _read_lines(context, builder, kind, table, found)
-        return context.make_tuple(builder, signature.return_type, columns)
-
-    return types.UniTuple(floats, COLUMNS)(_table, _places), generate
-
-
-@intrinsic
-def look_up(_context, _table, _cells, _feature, _starts, _shifts, _nothing):
-    """Return four columns of a table of places `WIDTH` apart, looked up through cells.
-
-    A lane's cell of a feature stands `feature` after where its row starts; what is negative is
-    replaced by `nothing`. To that, in places of the table, the lane's shift is added.
+    The places of the lanes stand in an array from `at` on; to each of them, the shift is added.
     """
 
     def generate(context, builder, signature, arguments):
-        table, cells, feature, starts, shifts, nothing = arguments
-        kinds, code = signature.args, ir.IntType(32)
-        places = []
-        for start, shift in zip(
-            _read_numbers(context, builder, kinds[3], starts),
-            _read_numbers(context, builder, kinds[4], shifts),
-            strict=True,
-        ):
-            at = _point(context, builder, kinds[1], cells, builder.add(start, feature), code)
-            cell = builder.sext(builder.load(at), _word)
-            there = builder.icmp_signed(">=", cell, ir.Constant(_word, 0))
-            cell = builder.select(there, cell, nothing)
-            places.append(builder.add(builder.mul(cell, ir.Constant(_word, WIDTH)), shift))
-        columns = _read_lines(context, builder, kinds[0], table, places)
+        (table, places, at, shift), kinds = arguments, signature.args
+        found = []
+        for lane in range(WIDE):
+            place = builder.add(at, ir.Constant(_word, lane))
+            number = builder.load(_point(context, builder, kinds[1], places, place, _word))
+            found.append(builder.add(number, shift))
+        columns = _read_lines(context, builder, kinds[0], table, found)
         return context.make_tuple(builder, signature.return_type, columns)
 
+    kinds = (_table, _places, types.int64, types.int64)
+    return types.UniTuple(floats[WIDE], COLUMNS)(*kinds), generate
+
+
+def _transpose_codes(builder, rows):
+    """Return the columns of eight rows of eight numbers: thrice, each row between two others."""
+    for _ in range(3):
+        low = [_shuffle(builder, *pair, [0, 8, 1, 9, 2, 10, 3, 11]) for pair in _pair(rows)]
+        high = [_shuffle(builder, *pair, [4, 12, 5, 13, 6, 14, 7, 15]) for pair in _pair(rows)]
+        rows = [row for both in zip(low, high, strict=True) for row in both]
+    return rows
+
+
+def _pair(rows):
+    return zip(rows[:4], rows[4:], strict=True)
+
+
+@intrinsic
+def spread_cells(_context, _cells, _starts, _first, _nothing, _shifts, _places, _at):
+    """Write where eight cells of every lane's row are looked up, lanes side by side.
+
+    A row starts where its lane's start says; what is negative in it is replaced by `nothing`. Cells
+    are `WIDTH` numbers of a table apart. To each lane's place a shift is added; there are two of
+    them, so of each cell there are two places.
+    """
+
+    def generate(context, builder, signature, arguments):
+        cells, starts, first, nothing, shifts, places, at = arguments
+        kinds, code = signature.args, ir.VectorType(ir.IntType(32), 8)
+        lines = [[] for _ in range(8)]
+        for lane in range(WIDE):
+            start = builder.load(
+                _point(context, builder, kinds[1], starts, ir.Constant(_word, lane), _word)
+            )
+            point = _point(context, builder, kinds[0], cells, builder.add(start, first), code)
+            lines[lane % 8].append(builder.load(point, align=4))
+        blank = _spread(builder, builder.trunc(nothing, ir.IntType(32)), 8)
+        for half in range(WIDE // 8):
+            columns = _transpose_codes(builder, [line[half] for line in lines])
+            moves = [
+                _load_words(
+                    *(context, builder, kinds[4], shifts),
+                    ir.Constant(_word, side * WIDE + half * 8),
+                )
+                for side in range(2)
+            ]
+            for feature, column in enumerate(columns):
+                there = builder.icmp_signed(">=", column, ir.Constant(code, [0] * 8))
+                cell = builder.sext(builder.select(there, column, blank), ir.VectorType(_word, 8))
+                place = builder.mul(cell, ir.Constant(cell.type, [WIDTH] * 8))
+                for side, move in enumerate(moves):
+                    offset = (2 * feature + side) * WIDE + half * 8
+                    target = builder.add(at, ir.Constant(_word, offset))
+                    point = _point(context, builder, kinds[5], places, target, cell.type)
+                    builder.store(builder.add(place, move), point, align=8)
+        return context.get_dummy_value()
+
     whole = types.int64
-    kinds = (_table, _cells, whole, _starts, _shifts, whole)
-    return types.UniTuple(floats, COLUMNS)(*kinds), generate
+    return types.void(_cells, _starts, whole, whole, _shifts, _places, whole), generate
 
 
 @intrinsic
@@ -358,8 +424,8 @@ def multiply_add(_context, _one, _other, _more):
         function = cgutils.get_or_insert_function(
             builder.module,
             ir.FunctionType(vector, [vector] * 3),
-            f"llvm.fmuladd.v{LANES}f64",
+            f"llvm.fmuladd.v{vector.count}f64",
         )
         return builder.call(function, arguments)
 
-    return floats(floats, floats, floats), generate
+    return _one(_one, _one, _one), generate

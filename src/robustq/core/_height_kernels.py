@@ -17,7 +17,9 @@ Denominators are factors of the other side. A line has v of all lanes, and then 
 import math
 
 from robustq.kernels import inlined, joined
-from robustq.vectors import LANES, choose, fill, load, multiply_add
+from robustq.vectors import WIDE, choose, multiply_add
+from robustq.vectors import fill_wide as fill
+from robustq.vectors import load_wide as load
 
 from ._log_kernels import log_of
 
@@ -26,7 +28,7 @@ __all__ = ["chi2_prior", "climb"]
 # The columns of a ball's tables; see `products.COLUMNS`.
 L, L_RATE, P, U, U_RATE, CUT, S, T = range(8)
 
-LINE = 2 * LANES
+LINE = 2 * WIDE
 CHUNK = 16  # factors whose product is taken before its logarithm
 SAFE = 1e-300  # a product above this has not underflowed on the way
 FLOOR = 1e-200  # stands for 0 in a lower factor
@@ -37,7 +39,7 @@ def _multiply(x, factors, start, stop):
     """Return the product of factors that stay above 0, its slope, and half its bend."""
     product, first, half_second = fill(1.0), fill(0.0), fill(0.0)
     for k in range(start, stop):
-        w = load(factors, k * LINE + LANES)
+        w = load(factors, k * LINE + WIDE)
         factor = max(load(factors, k * LINE) + x * w, FLOOR)
         half_second = multiply_add(half_second, factor, first * w)
         first = multiply_add(first, factor, product * w)
@@ -50,7 +52,7 @@ def _multiply_cut(x, factors, start, stop, cut):
     """Return what `_multiply` does, of factors that are cut off."""
     product, first, half_second = fill(1.0), fill(0.0), fill(0.0)
     for k in range(start, stop):
-        w = load(factors, k * LINE + LANES)
+        w = load(factors, k * LINE + WIDE)
         factor = max(load(factors, k * LINE) + x * w, FLOOR)
         w = choose(factor < cut, w, 0.0)
         factor = min(factor, cut)

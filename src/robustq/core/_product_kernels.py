@@ -21,13 +21,15 @@ from robustq.kernels import (
 )
 from robustq.vectors import (
     LANES,
+    WIDE,
     WIDTH,
     choose,
-    fill,
+    fill_wide,
     load,
+    load_wide,
     look_up,
+    spread_cells,
     store,
-    transpose,
 )
 
 from ._height_kernels import LINE, U_RATE, L, P
@@ -39,17 +41,19 @@ ALL_BUT_ONE = 1.0 - 1e-5
 ROUNDING = 2.0**-53
 SAFE = 1e-250  # a product above this has not underflowed on the way
 _, SLOPE, SCALE = range(3)  # of the factors of all classes, see `products.BallTables`
-# Which row and rival it has, where the row's cells start, and where in a line of the table
-# what is looked up stands.
-ITEM, CLASS, ROW, OWN, RIVAL, OWN_SCALE, RIVAL_SCALE = range(0, 7 * LANES, LANES)
-WHOLE = 7 * LANES
+# Which row and rival a lane has, where the row's cells start, and where in the lines of the first
+# class what belongs to the best stands, and to the rival; then, where in the table, for each cell.
+ITEM, CLASS, ROW, OWN, RIVAL, PLACES = range(0, 6 * WIDE, WIDE)
+TO_SCALES = U_RATE - L, U_RATE - P
+AT_ONCE = 8  # cells
 
 
 def make_room(classes: int, features: int) -> tuple[Any, ...]:
     """Return arrays to work in: what lanes know, which rivals wait, and factors of both sides."""
-    most, factors = LANES * (classes + 1), 2 * (features + 1) * LINE
+    most, factors = WIDE * (classes + 1), 2 * (features + 1) * LINE
+    whole = PLACES + 2 * WIDE * features
     return (
-        *(np.zeros(KNOWN + classes + LANES), np.zeros(WHOLE, dtype=np.int64)),
+        *(np.zeros(KNOWN + classes + LANES), np.zeros(whole, dtype=np.int64)),
         *(np.zeros((2, most), dtype=np.int64), np.zeros(most)),
         *(np.zeros(factors), np.zeros(factors)),
     )
@@ -59,65 +63,80 @@ def make_room(classes: int, features: int) -> tuple[Any, ...]:
 
 
 @inner
+def _locate(cells, nothing, whole):
+    """Write where each lane's cells stand in the table; what is missing never moves."""
+    rows, moves, places = whole[ROW:], whole[OWN:], whole[PLACES:]
+    features = cells.shape[1]
+    if features < AT_ONCE:
+        for lane in range(WIDE):
+            for k in range(features):
+                cell = cells[whole[ITEM + lane], k]
+                place = (cell if cell >= 0 else nothing) * WIDTH
+                places[2 * k * WIDE + lane] = place + whole[OWN + lane]
+                places[(2 * k + 1) * WIDE + lane] = place + whole[RIVAL + lane]
+        return
+    for start in range(0, features, AT_ONCE):
+        first = min(start, features - AT_ONCE)
+        spread_cells(cells, rows, first, nothing, moves, places, 2 * first * WIDE)
+
+
+@inner
 def _put(factors, line, value, slope):
     store(factors, line * LINE, value)
-    store(factors, line * LINE + LANES, slope)
+    store(factors, line * LINE + WIDE, slope)
     return line + 1
 
 
 @inner
-def _lay_out_upper(cells, class_table, table, whole, upper):
+def _lay_out_upper(features, class_table, table, whole, upper):
     """Write the factors of rivals.
 
     Return the derivatives of h at 0, where nothing else moves, and where the first of them is cut
-    off. What is missing has the last lines of the table, which never move.
+    off.
     """
-    rows, shifts, nothing = whole[ROW:], whole[RIVAL:], len(table) - len(class_table)
-    value, rise, rate, kink = transpose(class_table, shifts)
+    value, rise, rate, kink = look_up(class_table, whole, RIVAL, 0)
     _put(upper, 0, value, rise)
     slope, squares = rate, rate * rate
-    for k in range(cells.shape[1]):
-        value, rise, rate, end = look_up(table, cells, k, rows, shifts, nothing)
+    for k in range(features):
+        value, rise, rate, end = look_up(table, whole, PLACES + (2 * k + 1) * WIDE, 0)
         _put(upper, k + 1, value, rise)
         slope, squares, kink = slope + rate, squares + rate * rate, min(kink, end)
     return slope, -squares, kink
 
 
 @inner
-def _lay_out_lower(cells, class_table, table, whole, lower):
+def _lay_out_lower(features, class_table, table, whole, lower):
     """Write the factors of the best.
 
     Return where the first of them ends, and the derivatives of h at 0 as above.
     """
-    rows, shifts, nothing = whole[ROW:], whole[OWN:], len(table) - len(class_table)
-    fall, steepest, value, _ = transpose(class_table, shifts)
+    fall, steepest, value, _ = look_up(class_table, whole, OWN, 0)
     _put(lower, 0, value, -fall)
     slope, squares = steepest, steepest * steepest
-    for k in range(cells.shape[1]):
-        fall, rate, value, _ = look_up(table, cells, k, rows, shifts, nothing)
+    for k in range(features):
+        fall, rate, value, _ = look_up(table, whole, PLACES + 2 * k * WIDE, 0)
         _put(lower, k + 1, value, -fall)
         slope, squares, steepest = slope + rate, squares + rate * rate, max(steepest, rate)
     return 1.0 / steepest, slope, squares
 
 
 @inner
-def _lay_out_scales(cells, class_table, table, whole, upper, above, lower, below):
+def _lay_out_scales(features, class_table, table, whole, upper, above, lower, below):
     """Write denominators; return the derivatives of h at 0 as above.
 
     1 + x s of a lower factor is a factor of the other side.
     """
-    rows, own, shifts = whole[ROW:], whole[OWN_SCALE:], whole[RIVAL_SCALE:]
-    nothing = len(table) - len(class_table)
-    _, _, s, _ = transpose(class_table, own)
-    _, _, _, t = transpose(class_table, shifts)
-    _put(upper, above, fill(1.0), s)
-    _put(lower, below, fill(1.0), t)
+    to_own, to_rival = TO_SCALES
+    _, _, s, _ = look_up(class_table, whole, OWN, to_own)
+    _, _, _, t = look_up(class_table, whole, RIVAL, to_rival)
+    _put(upper, above, fill_wide(1.0), s)
+    _put(lower, below, fill_wide(1.0), t)
     slope, bend = s - t, (t - s) * (t + s)
-    for k in range(cells.shape[1]):
-        _, _, s, _ = look_up(table, cells, k, rows, own, nothing)
-        _, _, _, t = look_up(table, cells, k, rows, shifts, nothing)
-        _put(upper, above + k + 1, fill(1.0), s)
-        _put(lower, below + k + 1, fill(1.0), t)
+    for k in range(features):
+        _, _, s, _ = look_up(table, whole, PLACES + 2 * k * WIDE, to_own)
+        _, _, _, t = look_up(table, whole, PLACES + (2 * k + 1) * WIDE, to_rival)
+        _put(upper, above + k + 1, fill_wide(1.0), s)
+        _put(lower, below + k + 1, fill_wide(1.0), t)
         slope, bend = slope + (s - t), bend + (t - s) * (t + s)
     return slope, bend
 
@@ -128,7 +147,6 @@ def _fill_lane(lane, i, c, start, high, features, joint, prediction, whole, know
     best = prediction[i]
     whole[ITEM + lane], whole[CLASS + lane], whole[ROW + lane] = i, c, i * features
     whole[OWN + lane], whole[RIVAL + lane] = best * WIDTH + L, c * WIDTH + P
-    whole[OWN_SCALE + lane], whole[RIVAL_SCALE + lane] = best * WIDTH + U_RATE, c * WIDTH + U_RATE
     known[START + lane], known[HIGH + lane] = start, high
     known[GAP + lane], known[TOP + lane] = joint[i, best] - joint[i, c], joint[i, best]
 
@@ -137,34 +155,38 @@ def _fill_lane(lane, i, c, start, high, features, joint, prediction, whole, know
 def _search_lanes(filled, cells, class_table, table, form, whole, known, upper, lower):
     """Write the roots of all lanes."""
     cut, limit, keeps_zero, chi2, fractional, falls = form
-    for lane in range(filled, LANES):
+    for lane in range(filled, WIDE):
         # Those that are left over do what the first does.
-        for kind in range(0, WHOLE, LANES):
+        for kind in range(0, PLACES, WIDE):
             whole[kind + lane] = whole[kind]
-        for kind in range(0, KNOWN, LANES):
+        for kind in range(0, KNOWN, WIDE):
             known[kind + lane] = known[kind]
-    count = cells.shape[1] + 1
-    slope, bend, kink = _lay_out_upper(cells, class_table, table, whole, upper)
-    above, below, end = count, 0, fill(math.inf)
+    features = cells.shape[1]
+    count = features + 1
+    _locate(cells, len(table) - len(class_table), whole)
+    slope, bend, kink = _lay_out_upper(features, class_table, table, whole, upper)
+    above, below, end = count, 0, fill_wide(math.inf)
     if falls:
         below = count
-        end, more, bent = _lay_out_lower(cells, class_table, table, whole, lower)
+        end, more, bent = _lay_out_lower(features, class_table, table, whole, lower)
         slope, bend = slope + more, bend + bent
         # Both products move: their ratio is 1 at the root.
-        store(known, TOP, fill(0.0))
+        store(known, TOP, fill_wide(0.0))
     if fractional:
-        more, bent = _lay_out_scales(cells, class_table, table, whole, upper, above, lower, below)
+        more, bent = _lay_out_scales(
+            features, class_table, table, whole, upper, above, lower, below
+        )
         slope, bend, above, below = slope + more, bend + bent, above + count, below + count
     if chi2 > 0.0:
         # As `chi2_prior` has it at 0; a prior so near to 1 leaves no digits to what κ leaves of it.
-        a, b = load(lower, 0), load(upper, 0)
+        a, b = load_wide(lower, 0), load_wide(upper, 0)
         slope += chi2 * math.sqrt(1.0 / a + 1.0 / b)
         bend += chi2 * chi2 * (1.0 / a - 1.0 / b)
         end = choose(a < 1.0, min(end, math.sqrt(a / (1.0 - a)) / chi2), end)
         slope = choose(a > ALL_BUT_ONE, math.nan, slope)
-    end, gap = min(end, limit), load(known, GAP)
+    end, gap = min(end, limit), load_wide(known, GAP)
     guess = begin(gap, slope, bend, end)
-    vague = choose(slope == slope, fill(0.0), 1.0)  # noqa: PLR0124 (NaN)
+    vague = choose(slope == slope, fill_wide(0.0), 1.0)  # noqa: PLR0124 (NaN)
     lists = upper, above, lower, below
     solve(guess, end, kink, vague, keeps_zero, cut, chi2, lists, known)
     return above, below
@@ -216,10 +238,10 @@ def _products_above(x, cut, chi2, fractional, cells, i, first, leading_prior, si
 @inner
 def _denominators(x, count, upper, above, lower, below):
     """Return what a lane's Π lower is divided by, and what stands in for a rival's there."""
-    product = fill(1.0)
+    product = fill_wide(1.0)
     for k in range(1, count + 1):
-        product *= 1.0 + x * load(upper, (above - k) * LINE + LANES)
-        product *= 1.0 + x * load(lower, (below - k) * LINE + LANES)
+        product *= 1.0 + x * load_wide(upper, (above - k) * LINE + WIDE)
+        product *= 1.0 + x * load_wide(lower, (below - k) * LINE + WIDE)
     return product
 
 
@@ -310,8 +332,8 @@ def search(
     features = cells.shape[1]
     fresh, waiting = 0, 0
     while fresh < rows or waiting > 0:
-        filled, again = 0, waiting >= LANES or fresh == rows
-        while filled < LANES and (waiting > 0 if again else fresh < rows):
+        filled, again = 0, waiting >= WIDE or fresh == rows
+        while filled < WIDE and (waiting > 0 if again else fresh < rows):
             if again:
                 waiting -= 1
                 i, c, x = queue[0, waiting], queue[1, waiting], starts[waiting]
@@ -333,9 +355,9 @@ def search(
         _settle(filled, runner_up, whole, known, found, tipping)
         if again or classes == 2:
             continue
-        floors = load(known, LEVEL) * math.exp(-3e-4 * count)
+        floors = load_wide(known, LEVEL) * math.exp(-3e-4 * count)
         if fractional:
-            under = _denominators(load(known, ROOT), count, upper, above, lower, below)
+            under = _denominators(load_wide(known, ROOT), count, upper, above, lower, below)
             floors = floors / under * (1.0 - 1e-3)
         store(known, LEVEL, floors)
         for lane in range(filled):

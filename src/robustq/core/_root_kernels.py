@@ -1,6 +1,6 @@
 """Roots of h, several side by side: see `_height_kernels`.
 
-The search for one root is a chain of steps that wait for each other, so `LANES` of them are taken
+The search for one root is a chain of steps that wait for each other, so `WIDE` of them are taken
 side by side. No lane knows of its neighbours: one that is done stays where it is until all are.
 What is true or false of lanes from step to step is a float, 0 where it is false: compilers keep
 conditions in other registers than floats, and move them to and fro.
@@ -9,7 +9,9 @@ conditions in other registers than floats, and move them to and fro.
 import math
 
 from robustq.kernels import inlined, inner, joined
-from robustq.vectors import LANES, choose, fill, load, some, store
+from robustq.vectors import WIDE, choose, some, store
+from robustq.vectors import fill_wide as fill
+from robustq.vectors import load_wide as load
 
 from ._height_kernels import climb
 from ._log_kernels import log_of
@@ -24,8 +26,8 @@ EXACTLY = 1e-11  # as a step, where h may have kinks
 NARROW = 1e-12  # as a bracket, relative: whatever is in it is near enough
 HUGE = 1e300
 # What is known of each lane's row before its first step, and of what was found.
-START, HIGH, GAP, TOP, ROOT, BEFORE, LEVEL = range(0, 7 * LANES, LANES)
-KNOWN = 7 * LANES
+START, HIGH, GAP, TOP, ROOT, BEFORE, LEVEL = range(0, 7 * WIDE, WIDE)
+KNOWN = 7 * WIDE
 
 
 @inlined
