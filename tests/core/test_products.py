@@ -246,6 +246,27 @@ def test_impossible_features_tie(name):
     assert found.probability[0] == 0.5
 
 
+@pytest.mark.parametrize("name", [*KNOWN, "kl"])
+def test_a_row_is_the_same_alone_and_before_others_with_nothing_to_search(name):
+    rng = np.random.default_rng(29)
+    for rows in (1, 5, 16, 40):
+        model = random_model(rng, classes=7, features=4, zeros=0.2, sizes=(3, 6))
+        never = np.concatenate([model.local_model(0)[:-1], np.zeros((1, 7))]).T
+        tables = [never / never.sum(axis=1, keepdims=True)]
+        tables += [model.local_model(feature).T for feature in range(1, 4)]
+        model = make_model(model.class_probs, *tables)
+        codes = random_codes(rng, model, rows)
+        codes[codes[:, 0] == never.shape[1] - 1, 0] = 0
+        impossible = np.tile(codes[:1], (20, 1))
+        impossible[:, 0] = never.shape[1] - 1
+        among = quantify(model, np.concatenate([codes, impossible]), [get(name)])
+        alone = [quantify(model, codes[[row]], [get(name)]) for row in range(rows)]
+        np.testing.assert_array_equal(
+            among.robustness[0, :rows], [a.robustness[0, 0] for a in alone]
+        )
+        np.testing.assert_array_equal(among.tipping[0, :rows], [a.tipping[0, 0] for a in alone])
+
+
 @every_known_ball
 def test_robustness_is_positive_without_a_tie(name):
     rng = np.random.default_rng(28)

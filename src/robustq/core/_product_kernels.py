@@ -347,8 +347,8 @@ def search(
                     )
                     filled += 1
                 fresh += 1
-        if filled == 0:
-            break
+        if filled == 0:  # the last rows had nobody to search for; rivals of others may still wait
+            continue
         above, below = _search_lanes(
             filled, cells, class_table, feature_table, form, whole, known, upper, lower
         )
