@@ -24,6 +24,7 @@ from numba.core.cgutils import ir, unpack_tuple
 from numba.core.dispatcher import Dispatcher
 from numba.extending import intrinsic
 
+from .ahead import wait_for
 from .interpreter import PATIENCE, Interpreted, is_small
 
 try:
@@ -196,10 +197,14 @@ def kernel(signature, *, allocates=False):
                 return tiers.run(arguments)
             return tiers.compiled(*arguments)
 
-        KERNELS[f"{function.__module__}.{function.__qualname__}"] = tiers.compile
+        KERNELS[_name(function)] = tiers.compile
         return call
 
     return wrap
+
+
+def _name(function):
+    return f"{function.__module__}.{function.__qualname__}"
 
 
 class _Tiers:
@@ -217,6 +222,8 @@ class _Tiers:
         """Compile it, or find it on disk."""
         with self._lock:
             self._find()
+            if self.compiled is None and wait_for(_name(self._made[0])):
+                self.compiled = _load(self._dispatcher, self._made[1])
             if self.compiled is None:
                 self.compiled = _compile(self._dispatcher, self._made[1])
 

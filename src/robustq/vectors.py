@@ -361,14 +361,11 @@ def look_up(_context, _table, _places, _at, _shift):
 def _transpose_codes(builder, rows):
     """Return the columns of eight rows of eight numbers: thrice, each row between two others."""
     for _ in range(3):
-        low = [_shuffle(builder, *pair, [0, 8, 1, 9, 2, 10, 3, 11]) for pair in _pair(rows)]
-        high = [_shuffle(builder, *pair, [4, 12, 5, 13, 6, 14, 7, 15]) for pair in _pair(rows)]
+        pairs = list(zip(rows[:4], rows[4:], strict=True))
+        low = [_shuffle(builder, a, b, [0, 8, 1, 9, 2, 10, 3, 11]) for a, b in pairs]
+        high = [_shuffle(builder, a, b, [4, 12, 5, 13, 6, 14, 7, 15]) for a, b in pairs]
         rows = [row for both in zip(low, high, strict=True) for row in both]
     return rows
-
-
-def _pair(rows):
-    return zip(rows[:4], rows[4:], strict=True)
 
 
 @intrinsic
@@ -383,16 +380,16 @@ def spread_cells(_context, _cells, _starts, _first, _nothing, _shifts, _places, 
     def generate(context, builder, signature, arguments):
         cells, starts, first, nothing, shifts, places, at = arguments
         kinds, code = signature.args, ir.VectorType(ir.IntType(32), 8)
-        lines = [[] for _ in range(8)]
+        lines = []
         for lane in range(WIDE):
             start = builder.load(
                 _point(context, builder, kinds[1], starts, ir.Constant(_word, lane), _word)
             )
             point = _point(context, builder, kinds[0], cells, builder.add(start, first), code)
-            lines[lane % 8].append(builder.load(point, align=4))
+            lines.append(builder.load(point, align=4))
         blank = _spread(builder, builder.trunc(nothing, ir.IntType(32)), 8)
         for half in range(WIDE // 8):
-            columns = _transpose_codes(builder, [line[half] for line in lines])
+            columns = _transpose_codes(builder, lines[half * 8 : half * 8 + 8])
             moves = [
                 _load_words(
                     *(context, builder, kinds[4], shifts),

@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from robustq.ahead import compile_ahead
+from robustq.blocks import count_cores
+
 from .consoles import (
     check_folder,
     fill_row,
@@ -25,6 +28,15 @@ __all__ = ["demo"]
 
 MODELS = ("naive_bayes", "forest")
 SHOWN = 10
+# What takes longest to compile of what is needed last.
+LATER = (
+    "robustq.core._mixture_kernels.search",
+    "robustq.core._circuit_kernels.solve",
+    "robustq.core._whole_kernels.solve",
+    "robustq.core._gap_kernels.search",
+    "robustq.families.forest._spread_kernels.spread",
+    "robustq.families.forest._spread_kernels.weigh_reached",
+)
 
 
 def demo(
@@ -37,6 +49,8 @@ def demo(
     Example: [bold]robustq demo[/bold]
     """
     check_folder(output)
+    if count_cores() > 1:
+        compile_ahead(LATER)
     start_up()
     from robustq import datasets  # noqa: PLC0415 (slow to import)
     from robustq.experiments.evaluation import evaluate  # noqa: PLC0415
