@@ -55,6 +55,23 @@ def test_ctrl_c_leaves_nobody_and_nothing(folder, tmp_path, engine, moment):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("seconds", [1.5, 5.0])
+@pytest.mark.parametrize("engine", ["dask", "spark"])
+def test_ctrl_c_while_learning_is_one_line(folder, tmp_path, engine, seconds):
+    need(engine)
+    learns = ("fit", "rows.parquet", "--target", "colour", "--model", "nbc", "--engine", engine)
+    command = (sys.executable, "-m", "robustq", *learns, "-o", tmp_path / "m.robustq")
+    with start(*command, cwd=folder) as process:
+        assert until(lambda: list_session(process.pid))
+        time.sleep(seconds)  # whatever they are doing by then
+        os.killpg(process.pid, signal.SIGINT)
+        said, _ = process.communicate(timeout=LONG)
+        assert process.returncode == 130, said
+        assert said.decode().strip() == "Interrupted."
+        assert until(lambda: not list_session(process.pid), CALM)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_cluster_that_ends_is_told_in_a_sentence(folder, tmp_path):
     need("dask")
     with dask_cluster(tmp_path) as (address, made):

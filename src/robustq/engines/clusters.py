@@ -72,9 +72,8 @@ def open_dask(address: str | None) -> Iterator[Any]:
         If nobody answers at the address.
     """
     distributed = require_extra("distributed", "dask")
-    for name in ("distributed", "distributed.client"):
-        logging.getLogger(name).setLevel(logging.CRITICAL)  # errors reach us as such
     with ExitStack() as stack:
+        stack.enter_context(_not_logging())
         place: Any = address
         if address is None:
             place = stack.enter_context(_starting_dask(distributed))
@@ -176,6 +175,12 @@ def open_spark(address: str | None, name: str) -> Iterator[Any]:
         building = building.config("spark.ui.enabled", "false")
         # Else Spark takes whatever Python the path finds, which may lack robustq.
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    with _not_logging(), _starting_spark(building, master) as session:
+        yield session
+
+
+@contextmanager
+def _starting_spark(building: Any, master: str) -> Iterator[Any]:
     with _hushing(), _ending_java():
         try:
             session = building.getOrCreate()
@@ -237,6 +242,24 @@ def _deferring() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
     if heard:
         raise KeyboardInterrupt
+
+
+@contextmanager
+def _not_logging() -> Iterator[None]:
+    """Let nothing within write to Python's logs: errors reach us as such.
+
+    Who is interrupted ends, and would still be told by all that is being torn down.
+    """
+    before = logging.root.manager.disable
+    logging.disable(logging.CRITICAL)
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise
+    except BaseException:
+        logging.disable(before)
+        raise
+    logging.disable(before)
 
 
 @contextmanager
