@@ -176,6 +176,22 @@ def test_the_command_takes_urls_wherever_it_takes_files(s3, tmp_path):
     assert robustq.read("s3://bucket/o.xlsx").equals(robustq.read(tmp_path / "o.xlsx"))
 
 
+def test_workers_take_urls_too(s3, tmp_path):
+    _put(s3, "t.csv", _as_csv(TABLE))
+    (tmp_path / "t.csv").write_bytes(_as_csv(TABLE))
+    workers = "--engine", "dask"  # who learn from all rows
+    for place, fits, scores in (
+        (tmp_path, ("--no-holdout",), ()),
+        ("s3://bucket", workers, workers),
+    ):
+        model, data = f"{place}/m.robustq", f"{place}/t.csv"
+        done = call("fit", data, "--target", "taste", "--model", "nbc", "-o", model, *fits)
+        assert done.returncode == 0, done.output
+        done = call("score", model, data, "-o", f"{place}/o.csv", *scores)
+        assert done.returncode == 0, done.output
+    assert _get(s3, "o.csv") == (tmp_path / "o.csv").read_bytes()
+
+
 def test_what_is_read_is_not_written_over(s3, model):
     _put(s3, "a.csv", _as_csv(TABLE))
     model.save("s3://bucket/m.robustq")

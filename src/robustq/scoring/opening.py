@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from robustq.core.neighbourhoods import DEFAULT_PERTURBATIONS, Neighbourhood, read, read_all
 from robustq.exceptions import FileError, InputError, UnsupportedError
-from robustq.files import explain_os_error
+from robustq.files import explain_os_error, find_place, hide_secrets
 from robustq.indicators import get
 from robustq.indicators.finding import find_neighbourhood
 from robustq.selection.gates import Gate
@@ -67,9 +67,10 @@ def pack(path: str | Path) -> tuple[str, bytes]:
         raise UnsupportedError(msg)
     open_model(path)  # what is wrong with it is said here, and not by every worker
     try:
-        content = Path(path).read_bytes()
+        with find_place(path).open() as file:
+            content = file.read()
     except OSError as error:
-        msg = f"{path} cannot be read ({explain_os_error(error)})"
+        msg = f"{hide_secrets(str(path))} cannot be read ({explain_os_error(error)})"
         raise FileError(msg) from error
     return hashlib.sha256(content).hexdigest(), content
 
