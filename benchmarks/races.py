@@ -31,7 +31,8 @@ class Race:
     ours, theirs : callable
         Return seconds; see `timed`. Without `theirs`, ours counts by itself.
     prepare : callable, optional
-        Called once before: compiles. If it raises a `RobustqError`, there is nothing to measure.
+        Called once before: compiles; then ours runs once, unmeasured. If it raises a
+        `RobustqError`, there is nothing to measure.
     limit : float, optional
         What was promised: the most that the ratio, or ours by itself, may be.
     scale : float
@@ -105,6 +106,7 @@ def run(race: Race, rounds: int, doubtful: Callable[[Figure], bool] = lambda _: 
     try:
         if race.prepare is not None:
             race.prepare()
+            race.ours()  # a few rows may be left to Python; and rare ones have kernels of their own
         figure = _extend(race, times, rounds)
         if doubtful(figure):
             figure = _extend(race, times, 2 * rounds)
