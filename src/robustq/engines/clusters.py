@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import signal
+import socket
 import sys
 import threading
 import warnings
@@ -43,7 +44,7 @@ SPARK_SETTINGS = {
     "spark.sql.execution.arrow.maxRecordsPerBatch": "131072",
     # Through TCP, a long run can come to a halt for ever: with both ends full, a kernel may drop
     # the very packets that say there is room again.
-    "spark.python.unix.domain.socket.enabled": "true",
+    "spark.python.unix.domain.socket.enabled": str(hasattr(socket, "AF_UNIX")).lower(),
 }
 ERROR = re.compile(r"\s*(?!org\.|java\.)[\w.]*(Error|Exception|Exit|Interrupt)\b: .*")
 
