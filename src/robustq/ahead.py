@@ -17,6 +17,7 @@ from pathlib import Path
 __all__ = ["compile_ahead", "wait_for"]
 
 BEGUN, DONE = "begun", "done"
+PATIENCE = 60.0  # seconds for one kernel; then it is compiled here
 
 
 class _Helper:
@@ -49,7 +50,7 @@ class _Helper:
         """Return when a kernel that was begun is done; tell whether it was begun."""
         event = self._begun.get(name)
         if event is not None:
-            event.wait()
+            event.wait(PATIENCE)
         return event is not None
 
 
@@ -59,7 +60,7 @@ _helpers: list[_Helper] = []
 def compile_ahead(names: Sequence[str]) -> None:
     """Let another process, which should have a core, compile kernels that are not on disk."""
     missing = [name for name in names if not _is_kept(name)]
-    if missing:
+    if missing and sys.executable:
         try:
             _helpers.append(_Helper(missing))
         except OSError:
