@@ -34,8 +34,6 @@ LATER = (
     "robustq.core._circuit_kernels.solve",
     "robustq.core._whole_kernels.solve",
     "robustq.core._gap_kernels.search",
-    "robustq.families.forest._spread_kernels.spread",
-    "robustq.families.forest._spread_kernels.weigh_reached",
 )
 
 
