@@ -62,8 +62,8 @@ def test_ctrl_c_while_learning_is_one_line(folder, tmp_path, engine, seconds):
     # So many trees: whoever grows them is busy for minutes.
     trees = ("--option", "n_estimators=100000", "--option", "max_samples=100000")
     learns = ("fit", "rows.parquet", "--target", "colour", "--model", "forest", *trees)
-    command = (sys.executable, "-m", "robustq", *learns, "--engine", engine)
-    command = (*command, "-o", tmp_path / "m.robustq")
+    where = ("--engine", engine, "-o", tmp_path / "m.robustq")
+    command = (sys.executable, "-m", "robustq", *learns, *where)
     with start(*command, cwd=folder) as process:
         assert until(lambda: list_session(process.pid))
         time.sleep(seconds)  # whatever they are doing by then
