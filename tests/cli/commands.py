@@ -37,4 +37,5 @@ def call(*arguments, env=None, cwd=".") -> Done:
         done = CliRunner(env={"COLUMNS": "100"} | (env or {})).invoke(
             app, [str(argument) for argument in arguments]
         )
-    return Done(done.exit_code, done.stdout, done.stderr, done.output)
+    crash = "" if isinstance(done.exception, (SystemExit, type(None))) else f"{done.exc_info}"
+    return Done(done.exit_code, done.stdout, done.stderr, done.output + crash)

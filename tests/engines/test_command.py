@@ -70,7 +70,7 @@ def test_errors_of_workers_name_the_file(folder, dask_address):
     arguments = ["score", folder / "nbc.robustq", folder / "wrong.parquet"]
     where = ("--engine", "dask", "--address", dask_address)
     done = call(*arguments, "-o", folder / "none.parquet", *where)
-    assert done.returncode == 2
+    assert done.returncode == 2, done.output
     assert "wrong.parquet: column 'size' holds" in done.stderr
     assert not (folder / "none.parquet").exists()
 
