@@ -21,6 +21,7 @@ from numba.core.typing.templates import ConcreteTemplate, infer_global, signatur
 from numba.extending import intrinsic, models, register_model
 
 __all__ = [
+    "AT_ONCE",
     "LANES",
     "WIDE",
     "WIDTH",
@@ -42,6 +43,7 @@ __all__ = [
 LANES, WIDE = 8, 16
 FUSED = ("contract",)
 COLUMNS = 4  # that are read at once
+AT_ONCE = 8  # cells that are spread at once
 WIDTH = 8  # columns of a table for `look_up`
 
 

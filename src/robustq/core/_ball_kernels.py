@@ -306,13 +306,13 @@ def shift_chi2(size, w, f, count, order, shift, moved, mass, reach, variance):
     positive terms only, for differences would lose what little a large mass leaves to others.
     """
     delta = min(size, 1e75) * min(size, 1e75)
-    mean, top, spread, least, size = 0.0, f[0], 0.0, w[0], 0.0
+    mean, top, spread, least, largest = 0.0, f[0], 0.0, w[0], 0.0
     for i in range(count):
         mean += w[i] * f[i]
-        top, least, size = max(top, f[i]), min(least, w[i]), max(size, abs(f[i]))
+        top, least, largest = max(top, f[i]), min(least, w[i]), max(largest, abs(f[i]))
     for i in range(count):
         spread += w[i] * (f[i] - mean) * (f[i] - mean)
-    apart = spread > NARROW * size * size
+    apart = spread > NARROW * largest * largest
     if least > COMMON and apart and delta * (top - mean) * (top - mean) < 0.999 * spread:
         # Nothing is emptied, and no weight, and no difference of values, is so small that rounding
         # of the mean would show.

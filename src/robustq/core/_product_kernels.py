@@ -20,6 +20,7 @@ from robustq.kernels import (
     kernel,
 )
 from robustq.vectors import (
+    AT_ONCE,
     LANES,
     WIDE,
     WIDTH,
@@ -45,7 +46,6 @@ _, SLOPE, SCALE = range(3)  # of the factors of all classes, see `products.BallT
 # class what belongs to the best stands, and to the rival; then, where in the table, for each cell.
 ITEM, CLASS, ROW, OWN, RIVAL, PLACES = range(0, 6 * WIDE, WIDE)
 TO_SCALES = U_RATE - L, U_RATE - P
-AT_ONCE = 8  # cells
 
 
 def make_room(classes: int, features: int) -> tuple[Any, ...]:
