@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import traceback
 from contextlib import chdir
 from typing import NamedTuple
 
@@ -37,5 +38,6 @@ def call(*arguments, env=None, cwd=".") -> Done:
         done = CliRunner(env={"COLUMNS": "100"} | (env or {})).invoke(
             app, [str(argument) for argument in arguments]
         )
-    crash = "" if isinstance(done.exception, (SystemExit, type(None))) else f"{done.exc_info}"
+    crashed = not isinstance(done.exception, (SystemExit, type(None)))
+    crash = "".join(traceback.format_exception(*done.exc_info)) if crashed else ""
     return Done(done.exit_code, done.stdout, done.stderr, done.output + crash)

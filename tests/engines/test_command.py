@@ -1,5 +1,6 @@
 """`robustq score --engine`: the same output as without."""
 
+import gc
 import time
 
 import pyarrow.parquet as pq
@@ -46,6 +47,13 @@ def test_the_output_is_that_of_the_plain_command(folder, engine):
     assert "never seen in training, taken as missing: 2 in column 'code', 6 in column" in words
 
 
+def count_open_clients():
+    """Return how many wait to be closed by whoever collects them: it may be at a bad moment."""
+    distributed = pytest.importorskip("distributed")
+    made = [one for one in gc.get_objects() if isinstance(one, distributed.Client)]
+    return sum(one.status != "closed" for one in made)
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [
@@ -58,9 +66,11 @@ def test_the_output_is_that_of_the_plain_command(folder, engine):
 )
 def test_what_is_wrong_is_said_with_its_remedy(folder, options, said, monkeypatch):
     monkeypatch.setattr(clusters, "PATIENCE", "1s")
+    before = count_open_clients()
     done = call(*list_arguments(folder, "none.parquet"), *options)
     assert done.returncode == 2
     assert said in done.stderr
+    assert count_open_clients() <= before
     assert not (folder / "none.parquet").exists()
 
 

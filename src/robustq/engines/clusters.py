@@ -79,7 +79,7 @@ def open_dask(address: str | None) -> Iterator[Any]:
         if address is None:
             place = stack.enter_context(_starting_dask(distributed))
         try:
-            client = distributed.Client(place, timeout=PATIENCE, set_as_default=False)
+            client = _connect(distributed, place)
         except (OSError, ValueError) as error:
             msg = (
                 f"--address {address}: no Dask scheduler answers there ({_say(error)}): start "
@@ -93,6 +93,19 @@ def open_dask(address: str | None) -> Iterator[Any]:
             stack.enter_context(_telling_of_nobody(address, lambda: len(client.nthreads())))
         stack.enter_context(client.as_current())
         yield client
+
+
+def _connect(distributed: Any, place: Any) -> Any:
+    class Client(distributed.Client):
+        def start(self, **options: Any) -> None:
+            try:
+                super().start(**options)
+            except BaseException:
+                # Left to whoever collects it, who may be the thread that the next client waits for.
+                _close(self)
+                raise
+
+    return Client(place, timeout=PATIENCE, set_as_default=False)
 
 
 @contextmanager
