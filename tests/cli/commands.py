@@ -39,5 +39,5 @@ def call(*arguments, env=None, cwd=".") -> Done:
             app, [str(argument) for argument in arguments]
         )
     crashed = not isinstance(done.exception, (SystemExit, type(None)))
-    crash = "".join(traceback.format_exception(*done.exc_info)) if crashed else ""
+    crash = "".join(traceback.format_exception(done.exception)) if crashed else ""
     return Done(done.exit_code, done.stdout, done.stderr, done.output + crash)
