@@ -76,6 +76,21 @@ def test_near_ties_stay_exact(name, gap):
 
 
 @every_fast_ball
+@pytest.mark.parametrize(("rare", "nevers", "others"), [(6e-7, 1, 12), (6e-7, 2, 12), (1e-4, 2, 10)])
+def test_who_waits_may_flip_far_from_where_the_runner_up_does(name, rare, nevers, others):
+    # The runner-up flips within a hair of where the prediction has nothing left; the other, of
+    # probability 0, before.
+    seldom, common = [[rare, 1 - rare], [0.01, 0.99], [0.4, 0.6]], [[0.9, 0.1]] * 3
+    never = [[0.9, 0.1], [0.9, 0.1], [0.0, 1.0]]
+    unlike = [[0.9, 0.1], [0.02, 0.98], [0.9, 0.1]]
+    model = make_model([0.4, 0.3, 0.3], seldom, common, *[never] * nevers, *[unlike] * others)
+    codes = np.zeros((1, 2 + nevers + others), dtype=np.int32)
+    _, truth = exact_robustness(name, model, codes[0])
+    got = quantify(model, codes, [get(name)]).robustness[0, 0]
+    assert relative_error(got, float(truth)) <= EXACT, (got, float(truth))
+
+
+@every_fast_ball
 def test_extreme_probabilities_stay_exact(name):
     tiny = 1e-280
     model = make_model(

@@ -21,9 +21,10 @@ from robustq.vectors import WIDE, choose, multiply_add
 from robustq.vectors import fill_wide as fill
 from robustq.vectors import load_wide as load
 
+from ._inverse_kernels import about_inverse
 from ._log_kernels import log_of
 
-__all__ = ["chi2_prior", "climb"]
+__all__ = ["chi2_prior", "climb", "is_smooth"]
 
 # The columns of a ball's tables; see `products.COLUMNS`.
 L, L_RATE, P, U, U_RATE, CUT, S, T = range(8)
@@ -35,12 +36,20 @@ FLOOR = 1e-200  # stands for 0 in a lower factor
 
 
 @joined
-def _multiply(x, factors, start, stop):
-    """Return the product of factors that stay above 0, its slope, and half its bend."""
+def _multiply(x, factors, start, stop, falls, cut):
+    """Return the product of factors, its slope, and half its bend.
+
+    Those that fall stay above 0; others are cut off. What is said of both is known when this is
+    compiled.
+    """
     product, first, half_second = fill(1.0), fill(0.0), fill(0.0)
     for k in range(start, stop):
         w = load(factors, k * LINE + WIDE)
-        factor = max(load(factors, k * LINE) + x * w, FLOOR)
+        factor = load(factors, k * LINE) + x * w
+        if falls:
+            factor = max(factor, FLOOR)
+        if cut < math.inf:
+            w, factor = choose(factor < cut, w, 0.0), min(factor, cut)
         half_second = multiply_add(half_second, factor, first * w)
         first = multiply_add(first, factor, product * w)
         product *= factor
@@ -48,53 +57,51 @@ def _multiply(x, factors, start, stop):
 
 
 @joined
-def _multiply_cut(x, factors, start, stop, cut):
-    """Return what `_multiply` does, of factors that are cut off."""
-    product, first, half_second = fill(1.0), fill(0.0), fill(0.0)
-    for k in range(start, stop):
-        w = load(factors, k * LINE + WIDE)
-        factor = max(load(factors, k * LINE) + x * w, FLOOR)
-        w = choose(factor < cut, w, 0.0)
-        factor = min(factor, cut)
-        half_second = multiply_add(half_second, factor, first * w)
-        first = multiply_add(first, factor, product * w)
-        product *= factor
-    return product, first, half_second
+def is_smooth(low, high, cut, lists):
+    """Tell whether no upper factor is cut off between two points."""
+    upper, above, kinks = lists[0], lists[1], fill(0.0)
+    for k in range(above):
+        value, slope = load(upper, k * LINE), load(upper, k * LINE + WIDE)
+        kinks = choose((value + low * slope < cut) & (value + high * slope >= cut), 1.0, kinks)
+    return kinks == 0.0
 
 
 @joined
 def climb(x, base, cut, chi2, lists):
     """Return h, its first two derivatives, and Π upper; h is NaN where something may underflow.
 
-    With the derivatives of products, there is one division for all factors of a chunk, and one
-    logarithm for both sides. The base is what h has beside the factors.
+    With the derivatives of products, there is one inverse for all factors of a chunk, and one
+    logarithm for both sides. Of derivatives, which only tell where to look next, a few digits are
+    enough. The base is what h has beside the factors.
     """
     upper, above, lower, below = lists
     height, slope, bend, whole = -base, fill(0.0), fill(0.0), fill(1.0)
     for start in range(0, max(above, below), CHUNK):
         stop = min(start + CHUNK, above)
         if cut < math.inf:
-            up, first, half_second = _multiply_cut(x, upper, start, stop, cut)
+            up, first, half_second = _multiply(x, upper, start, stop, False, cut)
         else:
-            up, first, half_second = _multiply(x, upper, start, stop)
-        inverse = 1.0 / up
+            up, first, half_second = _multiply(x, upper, start, stop, False, math.inf)
+        inverse = about_inverse(up)
         rate = first * inverse
         slope += rate
         bend += 2.0 * half_second * inverse - rate * rate
-        low, per_low = fill(1.0), fill(1.0)
+        sound, low = (up > SAFE) & (up < 1.0 / SAFE), fill(1.0)
+        ratio = up
         if below > 0:
-            low, first, half_second = _multiply(x, lower, start, min(start + CHUNK, below))
-            per_low = 1.0 / low
-            rate = first * per_low
+            end = min(start + CHUNK, below)
+            low, first, half_second = _multiply(x, lower, start, end, True, math.inf)
+            inverse = about_inverse(low)
+            rate = first * inverse
             slope -= rate
-            bend -= 2.0 * half_second * per_low - rate * rate
-        ratio = up * per_low
-        if chi2 > 0.0 and start == 0:
-            gain, loss, more, bent = chi2_prior(x, chi2, load(lower, 0), load(upper, 0))
-            ratio *= (1.0 + gain) / max(1.0 - loss, FLOOR)
-            slope, bend, whole = slope + more, bend + bent, 1.0 + gain
-        sound = (min(up, low) > SAFE) & (max(up, low) < 1.0 / SAFE)
-        sound = sound & (ratio > SAFE) & (ratio < 1.0 / SAFE)
+            bend -= 2.0 * half_second * inverse - rate * rate
+            if chi2 > 0.0 and start == 0:
+                gain, loss, more, bent = chi2_prior(x, chi2, load(lower, 0), load(upper, 0))
+                slope, bend, whole = slope + more, bend + bent, 1.0 + gain
+                ratio, low = ratio * (1.0 + gain), low * max(1.0 - loss, FLOOR)
+            sound = sound & (low > SAFE) & (low < 1.0 / SAFE)
+            ratio /= low
+            sound = sound & (ratio > SAFE) & (ratio < 1.0 / SAFE)
         height += choose(sound, log_of(choose(sound, ratio, 1.0)), math.nan)
         whole *= up
     return height, slope, bend, whole
@@ -118,14 +125,14 @@ def chi2_prior(x, scale, a, b):
     inverse = 1.0 / (a * b)
     square = w * rest * inverse
     root = math.sqrt(square)
-    per_root = 1.0 / root
+    per_root = about_inverse(root)
     g = s * root
     steep = w * w * inverse * per_root
     d_g = (rest - kappa) * steep
     per_rest = w * inverse * per_root * per_root
     dd_g = d_g * (0.5 * d_kappa * per_rest - 3.0 * s * w) - 2.0 * d_kappa * steep
-    # One division for both.
-    both = 1.0 / ((1.0 + g) * left)
+    # One inverse for both.
+    both = about_inverse((1.0 + g) * left)
     part, per_left = left * both, (1.0 + g) * both
     gain, loss = d_g * part, d_kappa * per_left
     bend = dd_g * part - gain * gain + dd_kappa * per_left + loss * loss

@@ -54,12 +54,12 @@ def _best_two(joint):
         second = 1 - best
     top, next_to = joint[best], joint[second]
     for c in range(2, len(joint)):
+        # Nobody could foresee the order: bits take the place of jumps.
         value = joint[c]
-        if value > next_to:
-            second, next_to = c, value
-            if value > top:
-                second, next_to = best, top
-                best, top = c, value
+        first, other = -np.int64(value > top), -np.int64(value > next_to)
+        second = (best & first) | (~first & ((c & other) | (second & ~other)))
+        best = (c & first) | (best & ~first)
+        next_to, top = max(next_to, min(top, value)), max(top, value)
     return best, second
 
 

@@ -8,7 +8,9 @@ R a polynomial. Off by less than a unit in the last place.
 from robustq.kernels import fused, inlined
 from robustq.vectors import bits_of, from_bits
 
-__all__ = ["log1p_of", "log_of"]
+from ._inverse_kernels import about_inverse
+
+__all__ = ["about_log", "log1p_of", "log_of"]
 
 LN2_HIGH, LN2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10
 C1, C2, C3 = 6.666666666666735130e-01, 3.999999999940941908e-01, 2.857142874366239149e-01
@@ -22,12 +24,18 @@ WHOLE = 0x4330000000000000  # the bits of 2^52, the first float whose last bit i
 
 
 @inlined
-def log_of(x):
-    """Return log x, of a float or of floats; x is positive, finite and not subnormal."""
+def _take_apart(x):
+    """Return k and f."""
     bits = bits_of(x) - ROOT_HALF
     # Whole numbers become floats by their bits: there is no instruction for it everywhere.
     k = from_bits(((bits + BIAS) >> 52) + WHOLE) - (FLOAT + 1024.0)
-    f = from_bits((bits & FRACTION) + ROOT_HALF) - 1.0
+    return k, from_bits((bits & FRACTION) + ROOT_HALF) - 1.0
+
+
+@inlined
+def log_of(x):
+    """Return log x, of a float or of floats; x is positive, finite and not subnormal."""
+    k, f = _take_apart(x)
     s = f / (2.0 + f)
     z = s * s
     w = z * z
@@ -35,6 +43,15 @@ def log_of(x):
     odd = z * (C1 + w * (C3 + w * (C5 + w * C7)))
     half = 0.5 * f * f
     return k * LN2_HIGH - ((half - (s * (half + even + odd) + k * LN2_LOW)) - f)
+
+
+@inlined
+def about_log(x):
+    """Return log x, off by less than 1e-5; x is as for `log_of`."""
+    k, f = _take_apart(x)
+    s = f * about_inverse(2.0 + f)
+    z = s * s
+    return k * (LN2_HIGH + LN2_LOW) + s * (2.0 + z * (C1 + z * C2))
 
 
 @fused

@@ -184,7 +184,10 @@ def _is_near(x, there, kinks, falls):
         way = min(there, first - there)
     elif falls and second < least and most < min(last, cut):
         way = min(there - second, last - there)
-    return size <= ENOUGH * there or size * size * size <= LEFT * there * way * way
+    # Next to the last all steps are small: there they tell nothing of what is left.
+    if size <= ENOUGH * min(there, last - there):
+        return True
+    return size < 0.1 * way and size * size * size <= LEFT * there * way * way
 
 
 @inner

@@ -34,7 +34,7 @@ from robustq.vectors import (
 )
 
 from ._height_kernels import LINE, U_RATE, L, P
-from ._root_kernels import BEFORE, GAP, HIGH, KNOWN, LEVEL, ROOT, START, TOP, begin, solve
+from ._root_kernels import BEFORE, GAP, HIGH, KNOWN, LEVEL, ROOT, START, TOP, begin, sharpen, solve
 
 __all__ = ["make_room", "search"]
 
@@ -91,38 +91,36 @@ def _put(factors, line, value, slope):
 def _lay_out_upper(features, class_table, table, whole, upper):
     """Write the factors of rivals.
 
-    Return the derivatives of h at 0, where nothing else moves, and where the first of them is cut
-    off.
+    Return the sum of their rates at 0, that of squares, and the largest; and where the first of
+    them is cut off.
     """
-    value, rise, rate, kink = look_up(class_table, whole, RIVAL, 0)
+    value, rise, fastest, kink = look_up(class_table, whole, RIVAL, 0)
     _put(upper, 0, value, rise)
-    slope, squares = rate, rate * rate
+    total, squares = fastest, fastest * fastest
     for k in range(features):
         value, rise, rate, end = look_up(table, whole, PLACES + (2 * k + 1) * WIDE, 0)
         _put(upper, k + 1, value, rise)
-        slope, squares, kink = slope + rate, squares + rate * rate, min(kink, end)
-    return slope, -squares, kink
+        total, squares, fastest = total + rate, squares + rate * rate, max(fastest, rate)
+        kink = min(kink, end)
+    return (total, squares, fastest), kink
 
 
 @inner
 def _lay_out_lower(features, class_table, table, whole, lower):
-    """Write the factors of the best.
-
-    Return where the first of them ends, and the derivatives of h at 0 as above.
-    """
-    fall, steepest, value, _ = look_up(class_table, whole, OWN, 0)
+    """Write the factors of the best; return what their rates are, as above."""
+    fall, fastest, value, _ = look_up(class_table, whole, OWN, 0)
     _put(lower, 0, value, -fall)
-    slope, squares = steepest, steepest * steepest
+    total, squares = fastest, fastest * fastest
     for k in range(features):
         fall, rate, value, _ = look_up(table, whole, PLACES + 2 * k * WIDE, 0)
         _put(lower, k + 1, value, -fall)
-        slope, squares, steepest = slope + rate, squares + rate * rate, max(steepest, rate)
-    return 1.0 / steepest, slope, squares
+        total, squares, fastest = total + rate, squares + rate * rate, max(fastest, rate)
+    return total, squares, fastest
 
 
 @inner
 def _lay_out_scales(features, class_table, table, whole, upper, above, lower, below):
-    """Write denominators; return the derivatives of h at 0 as above.
+    """Write denominators; return what they add to the derivatives of h at 0.
 
     1 + x s of a lower factor is a factor of the other side.
     """
@@ -152,8 +150,8 @@ def _fill_lane(lane, i, c, start, high, features, joint, prediction, whole, know
 
 
 @inner
-def _search_lanes(filled, cells, class_table, table, form, whole, known, upper, lower):
-    """Write the roots of all lanes."""
+def _search_lanes(filled, again, cells, class_table, table, form, whole, known, upper, lower):
+    """Write the roots of all lanes; those that wait again know where to start."""
     cut, limit, keeps_zero, chi2, fractional, falls = form
     for lane in range(filled, WIDE):
         # Those that are left over do what the first does.
@@ -164,14 +162,16 @@ def _search_lanes(filled, cells, class_table, table, form, whole, known, upper, 
     features = cells.shape[1]
     count = features + 1
     _locate(cells, len(table) - len(class_table), whole)
-    slope, bend, kink = _lay_out_upper(features, class_table, table, whole, upper)
-    above, below, end = count, 0, fill_wide(math.inf)
+    nothing = fill_wide(0.0)
+    rises, kink = _lay_out_upper(features, class_table, table, whole, upper)
+    above, below, end, drops = count, 0, fill_wide(math.inf), (nothing, nothing, nothing)
     if falls:
         below = count
-        end, more, bent = _lay_out_lower(features, class_table, table, whole, lower)
-        slope, bend = slope + more, bend + bent
+        drops = _lay_out_lower(features, class_table, table, whole, lower)
+        end = 1.0 / drops[2]
         # Both products move: their ratio is 1 at the root.
-        store(known, TOP, fill_wide(0.0))
+        store(known, TOP, nothing)
+    slope, bend = rises[0] + drops[0], drops[1] - rises[1]
     if fractional:
         more, bent = _lay_out_scales(
             features, class_table, table, whole, upper, above, lower, below
@@ -180,12 +180,17 @@ def _search_lanes(filled, cells, class_table, table, form, whole, known, upper, 
     if chi2 > 0.0:
         # As `chi2_prior` has it at 0; a prior so near to 1 leaves no digits to what κ leaves of it.
         a, b = load_wide(lower, 0), load_wide(upper, 0)
-        slope += chi2 * math.sqrt(1.0 / a + 1.0 / b)
-        bend += chi2 * chi2 * (1.0 / a - 1.0 / b)
+        rate = chi2 * math.sqrt(1.0 / a + 1.0 / b)
+        rises = rises[0] + rate, rises[1] + rate * rate, max(rises[2], rate)
+        slope, bend = slope + rate, bend + chi2 * chi2 * (1.0 / a - 1.0 / b)
         end = choose(a < 1.0, min(end, math.sqrt(a / (1.0 - a)) / chi2), end)
         slope = choose(a > ALL_BUT_ONE, math.nan, slope)
     end, gap = min(end, limit), load_wide(known, GAP)
-    guess = begin(gap, slope, bend, end)
+    guess = load_wide(known, START)
+    if not again:
+        guess = begin(gap, slope, bend, end)
+        if not fractional:
+            guess = sharpen(guess, gap, rises, drops, falls, end)
     vague = choose(slope == slope, fill_wide(0.0), 1.0)  # noqa: PLR0124 (NaN)
     lists = upper, above, lower, below
     solve(guess, end, kink, vague, keeps_zero, cut, chi2, lists, known)
@@ -247,11 +252,15 @@ def _denominators(x, count, upper, above, lower, below):
 
 @inner
 def _keep_waiting(waiting, i, x, floor, best, second, products, classes, queue, starts):
-    """Let rivals wait that may be ahead at what was found; return how many there are now."""
+    """Let rivals wait that may be ahead at what was found; return how many there are now.
+
+    Nobody could foresee which: all are written, and written over where they are not.
+    """
+    least = floor if floor > SAFE else 0.0
     for c in range(classes):
-        if c != best and c != second and not (floor > SAFE and floor > products[c]):
-            queue[0, waiting], queue[1, waiting], starts[waiting] = i, c, x
-            waiting += 1
+        queue[0, waiting], queue[1, waiting], starts[waiting] = i, c, x
+        behind = products[c] < least
+        waiting += np.int64((c != best) & (c != second) & (not behind))
     return waiting
 
 
@@ -350,7 +359,8 @@ def search(
         if filled == 0:  # the last rows had nobody to search for; rivals of others may still wait
             continue
         above, below = _search_lanes(
-            filled, cells, class_table, feature_table, form, whole, known, upper, lower
+            *(filled, again, cells, class_table, feature_table, form),
+            *(whole, known, upper, lower),
         )
         _settle(filled, runner_up, whole, known, found, tipping)
         if again or classes == 2:

@@ -13,18 +13,19 @@ from robustq.vectors import WIDE, choose, some, store
 from robustq.vectors import fill_wide as fill
 from robustq.vectors import load_wide as load
 
-from ._height_kernels import climb
-from ._log_kernels import log_of
+from ._height_kernels import climb, is_smooth
+from ._inverse_kernels import about_inverse
+from ._log_kernels import about_log, log_of
 
-__all__ = ["KNOWN", "aim", "approach", "begin", "solve"]
+__all__ = ["KNOWN", "aim", "approach", "begin", "sharpen", "solve"]
 
 MOST_STEPS = 40  # whoever takes more is left to others
 # What may be left of a step, relative. Steps are of third order, and what is left is less than the
-# cube of a step relative to the distance of the nearest pole of h.
-LEFT = 1e-11
+# cube of a step relative to the distance of the nearest pole of h, if that is farther away.
+LEFT = 1e-10
 EXACTLY = 1e-11  # as a step, where h may have kinks
 NARROW = 1e-12  # as a bracket, relative: whatever is in it is near enough
-HUGE = 1e300
+HUGE, TINY = 1e300, 1e-300
 # What is known of each lane's row before its first step, and of what was found.
 START, HIGH, GAP, TOP, ROOT, BEFORE, LEVEL = range(0, 7 * WIDE, WIDE)
 KNOWN = 7 * WIDE
@@ -34,7 +35,7 @@ KNOWN = 7 * WIDE
 def _grow(t):
     """Return (e^t − 1)/t, roughly: e^(t/4) by its rational function of second order."""
     y = 0.25 * min(max(t, -16.0), 16.0)
-    part = 1.0 / (1.0 - 0.5 * y + y * y * (1.0 / 12.0))
+    part = about_inverse(1.0 - 0.5 * y + y * y * (1.0 / 12.0))
     half = y * part
     return 0.25 * part * (2.0 + half) * (2.0 + half * (2.0 + half))
 
@@ -66,20 +67,53 @@ def aim(here, h, slope, bend):
     where all factors of one side are equal, and nearly so where one of them vanishes, or is about
     to. With t = −ph, that is −h/h′ (e^t − 1)/t.
     """
-    inverse = 1.0 / slope
+    inverse = about_inverse(slope)
     step = h * inverse
     return here - step * _grow(step * bend * inverse)
 
 
 @inner
 def begin(gap, slope, bend, end):
-    """Return where the root seems to be, seen from 0."""
+    """Return where the root seems to be, seen from 0; never next to the end."""
     there = aim(fill(0.0), -gap, slope, bend)
-    far = there > 0.9 * end
+    inside = (there > 0.0) & (there < 0.9 * end)
+    return choose(inside, there, choose(end < HUGE, 0.9 * end, fill(1.0)))
+
+
+@inlined
+def _stand_in(rates):
+    """Return the rate of equal factors that stand for all but the fastest, and how many."""
+    total, squares, fastest = rates
+    total = max(total - fastest, 1e-6 * fastest + TINY)
+    rate = max(squares - fastest * fastest, 1e-6 * total * total) * about_inverse(total)
+    return rate, total * about_inverse(rate)
+
+
+@inner
+def sharpen(x, gap, rises, falls, falling, end):
+    """Return where the root seems to be, seen from a guess, as if there were few factors.
+
+    Of the upper ones, and the lower ones if they fall, two stand for all: the fastest, and equal
+    ones that have the same first two derivatives at 0 as the others. Rates are given by their sum,
+    that of their squares, and the largest.
+    """
+    rate, count = _stand_in(rises)
+    some_up, fast_up = 1.0 + x * rate, 1.0 + x * rises[2]
+    steep, fast = rate * about_inverse(some_up), rises[2] * about_inverse(fast_up)
+    h, slope = count * about_log(some_up) - gap, count * steep + fast
+    bend, ratio = -(count * steep * steep + fast * fast), fast_up
+    if falling:
+        rate, count = _stand_in(falls)
+        some_low, per_low = 1.0 - x * rate, about_inverse(1.0 - x * falls[2])
+        steep, fast = rate * about_inverse(some_low), falls[2] * per_low
+        h, slope = h - count * about_log(some_low), slope + count * steep + fast
+        bend, ratio = bend + (count * steep * steep + fast * fast), ratio * per_low
+    h += about_log(ratio)
+    there = aim(x, h, slope, bend)
+    far = (h < 0.0) & (there > 0.1 * x + 0.9 * end)
     if some(far):
-        there = choose(far, end - approach(-gap, slope, bend, end), there)
-    inside = (there > 0.0) & (there < end)
-    return choose(inside, there, choose(end < HUGE, 0.85 * end, fill(1.0)))
+        there = choose(far, end - approach(h, slope, bend, end - x), there)
+    return choose((there > 0.0) & (there < end), there, x)
 
 
 @inner
@@ -88,8 +122,7 @@ def solve(guess, end, kink, vague, keeps_zero, cut, chi2, lists, known):
 
     Lanes that are done stay where they are until all are.
     """
-    x, base = load(known, START), load(known, TOP)
-    x = choose(x > 0.0, x, guess)
+    x, base = guess, load(known, TOP)
     low, high, whole = fill(0.0), min(load(known, HIGH), end), fill(0.0)
     # Nothing flips before ĉ itself has no probability left.
     settled = choose(load(known, GAP) == math.inf, keeps_zero, fill(0.0))
@@ -111,9 +144,11 @@ def solve(guess, end, kink, vague, keeps_zero, cut, chi2, lists, known):
         there = choose(inside, there, choose(h < 0.0, past, short))
         size, way = abs(there - x), min(there, end - there)
         smooth = max(there, x) < kink
-        near = choose(smooth, size * size * size, size)
-        enough = choose(smooth, LEFT * there * way * way, EXACTLY * way)
-        still = choose(near <= choose(inside, enough, -1.0), 0.0, going)
+        small = inside & (size < 0.1 * way) & (size * size * size < LEFT * there * way * way)
+        if some(small & ~smooth & (going > 0.0)):
+            smooth = smooth | is_smooth(min(there, x), max(there, x), cut, lists)
+        enough = (small & smooth) | (inside & (size <= EXACTLY * way))
+        still = choose(enough, 0.0, going)
         still = choose(most - least <= NARROW * x, 0.0, still)
         moves = going > 0.0
         lost = choose(h == h, lost, max(lost, going))  # noqa: PLR0124 (NaN)
