@@ -76,7 +76,9 @@ def test_near_ties_stay_exact(name, gap):
 
 
 @every_fast_ball
-@pytest.mark.parametrize(("rare", "nevers", "others"), [(6e-7, 1, 12), (6e-7, 2, 12), (1e-4, 2, 10)])
+@pytest.mark.parametrize(
+    ("rare", "nevers", "others"), [(6e-7, 1, 12), (6e-7, 2, 12), (1e-4, 2, 10)]
+)
 def test_who_waits_may_flip_far_from_where_the_runner_up_does(name, rare, nevers, others):
     # The runner-up flips within a hair of where the prediction has nothing left; the other, of
     # probability 0, before.

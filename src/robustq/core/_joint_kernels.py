@@ -48,9 +48,9 @@ def make_room(classes: int, features: int) -> "tuple[Floats, Codes]":
 @inlined
 def _best_two(joint):
     """Return the best class and the second, −1 if there is none; the first ones of equals."""
-    best, second = 0, -1
+    best, second = np.int64(0), np.int64(-1)
     if len(joint) > 1:
-        best = 1 if joint[1] > joint[0] else 0
+        best = np.int64(joint[1] > joint[0])
         second = 1 - best
     top, next_to = joint[best], joint[second]
     for c in range(2, len(joint)):
