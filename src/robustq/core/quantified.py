@@ -10,7 +10,7 @@ import numpy as np
 if TYPE_CHECKING:
     from robustq.arrays import Bools, Floats, Indices
 
-__all__ = ["Quantified", "Ranking"]
+__all__ = ["Quantified", "Ranking", "Sizes"]
 
 
 @dataclass(frozen=True)
@@ -81,6 +81,25 @@ class Quantified:
             self.runner_up[impossible] = rival
             self.robustness[:, impossible] = 0.0 if rival >= 0 else np.inf
             self.tipping[:, impossible] = rival
+
+
+class Sizes(NamedTuple):
+    """Of what is found, the robustness alone: (balls, rows), for who asks for no more."""
+
+    robustness: Floats
+
+    @classmethod
+    def empty(cls, balls: int, rows: int) -> Sizes:
+        """Return room for so many balls and rows."""
+        return cls(np.empty((balls, rows)))
+
+    def put(self, rows: Indices | slice, part: Quantified) -> None:
+        """Write what was found for some rows."""
+        self.robustness[:, rows] = part.robustness
+
+    def take(self, rows: Indices) -> Sizes:
+        """Return what was found for some rows, in any order."""
+        return Sizes(self.robustness[:, rows])
 
 
 class Ranking(NamedTuple):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -13,7 +13,7 @@ from robustq.core import engine
 from robustq.core.assessment import Assessment
 from robustq.core.neighbourhoods import DEFAULT_PERTURBATIONS, check_sizes, read, read_all
 from robustq.core.posteriors import bound_posteriors, check_rule, find_sets
-from robustq.core.quantified import Quantified
+from robustq.core.quantified import Quantified, Sizes
 from robustq.exceptions import InputError, UnsupportedError
 from robustq.tables import MISSING, Encoding, Rows, Table, find_distinct
 from robustq.tables.frames import index_of
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 __all__ = ["GenerativeClassifier", "encode"]
 
 LEAST_ROWS = 1 << 10
+Found = TypeVar("Found", Quantified, Sizes)
 
 
 class GenerativeClassifier(ExplainedModel, Scoring, ClassifierMixin, BaseEstimator, ABC):
@@ -230,7 +231,10 @@ class GenerativeClassifier(ExplainedModel, Scoring, ClassifierMixin, BaseEstimat
             The smallest size at which the prediction is no longer the only best one: 0
             for a tie, infinite where no size flips it.
         """
-        return self.quantify(X, [read(perturbation, parts, sizes)]).robustness[0]
+        table = self._arrange(X)
+        found, unknown = self._quantify(table, [read(perturbation, parts, sizes)], Sizes)
+        self._report_unknown(table, unknown)
+        return found.robustness[0]
 
     def assess(
         self,
@@ -255,7 +259,7 @@ class GenerativeClassifier(ExplainedModel, Scoring, ClassifierMixin, BaseEstimat
         """
         neighbourhoods = read_all(perturbations, parts, sizes)
         table = self._arrange(X)
-        found, unknown = self._quantify(table, neighbourhoods)
+        found, unknown = self._quantify(table, neighbourhoods, Quantified)
         self._report_unknown(table, unknown)
         return self._tell(found, neighbourhoods, index_of(X), name_counts(table, unknown))
 
@@ -278,7 +282,7 @@ class GenerativeClassifier(ExplainedModel, Scoring, ClassifierMixin, BaseEstimat
         neighbourhoods = read_all(neighbourhoods)
         table = self._arrange(X)
         rows, unknown = self._encode(table)
-        found = self._quantify_rows(rows, self._bind(neighbourhoods))
+        found = self._quantify_rows(rows, self._bind(neighbourhoods), Quantified)
         joint = np.empty((len(rows), len(self.classes_)))
 
         def work(block: slice) -> None:
@@ -301,7 +305,7 @@ class GenerativeClassifier(ExplainedModel, Scoring, ClassifierMixin, BaseEstimat
         Quantified
         """
         table = self._arrange(X)
-        found, unknown = self._quantify(table, neighbourhoods)
+        found, unknown = self._quantify(table, neighbourhoods, Quantified)
         self._report_unknown(table, unknown)
         return found
 
@@ -313,17 +317,17 @@ class GenerativeClassifier(ExplainedModel, Scoring, ClassifierMixin, BaseEstimat
         Says nothing about them: that is for whoever asked.
         """
         table = self._arrange(X)
-        found, unknown = self._quantify(table, neighbourhoods)
+        found, unknown = self._quantify(table, neighbourhoods, Quantified)
         return found, name_counts(table, unknown)
 
     def _quantify(
-        self, table: Table, neighbourhoods: Sequence[Neighbourhood]
-    ) -> tuple[Quantified, Indices]:
+        self, table: Table, neighbourhoods: Sequence[Neighbourhood], kind: type[Found]
+    ) -> tuple[Found, Indices]:
         bound = self._bind(neighbourhoods)
         if self.model_.merges_rows:
             rows, unknown = self._encode(table)
-            return self._quantify_rows(rows, bound), unknown
-        found = Quantified.empty(len(bound), table.rows)
+            return self._quantify_rows(rows, bound, kind), unknown
+        found = kind.empty(len(bound), table.rows)
 
         def work(block: slice, rows: Rows) -> None:
             found.put(block, engine.quantify(self.model_, rows, bound))
@@ -338,11 +342,11 @@ class GenerativeClassifier(ExplainedModel, Scoring, ClassifierMixin, BaseEstimat
         rows = Rows.empty(table.rows, table.width, len(self.encoding_.numeric))
         return rows, self._for_each_block(table, rows.fill)
 
-    def _quantify_rows(self, rows: Rows, bound: Sequence[Bound]) -> Quantified:
+    def _quantify_rows(self, rows: Rows, bound: Sequence[Bound], kind: type[Found]) -> Found:
         """Return what is found for rows of which each kind is looked at once."""
         firsts, twins = find_distinct(rows.bits)
         differ = len(firsts) == len(rows)
-        found = Quantified.empty(len(bound), len(firsts))
+        found = kind.empty(len(bound), len(firsts))
 
         def work(block: slice) -> None:
             part = rows[block] if differ else rows[firsts[block]]
@@ -381,7 +385,7 @@ class GenerativeClassifier(ExplainedModel, Scoring, ClassifierMixin, BaseEstimat
         table = self._arrange(X)
         (bound,) = self._bind([neighbourhood])
         given = check_sizes(bound, delta, table.rows)
-        found, unknown = self._quantify(table, [neighbourhood])
+        found, unknown = self._quantify(table, [neighbourhood], Sizes)
         self._report_unknown(table, unknown)
         return given < found.robustness[0]
 
