@@ -34,7 +34,22 @@ from robustq.vectors import (
 )
 
 from ._height_kernels import LINE, U_RATE, L, P
-from ._root_kernels import BEFORE, GAP, HIGH, KNOWN, LEVEL, ROOT, START, TOP, begin, sharpen, solve
+from ._root_kernels import (
+    BEFORE,
+    FIRST_STEPS,
+    GAP,
+    GOING,
+    HIGH,
+    KNOWN,
+    LEVEL,
+    MOST_STEPS,
+    ROOT,
+    START,
+    TOP,
+    begin,
+    sharpen,
+    solve,
+)
 
 __all__ = ["make_room", "search"]
 
@@ -50,7 +65,7 @@ TO_SCALES = U_RATE - L, U_RATE - P
 
 def make_room(classes: int, features: int) -> tuple[Any, ...]:
     """Return arrays to work in: what lanes know, which rivals wait, and factors of both sides."""
-    most, factors = WIDE * (classes + 1), 2 * (features + 1) * LINE
+    most, factors = 2 * WIDE * (classes + 1), 2 * (features + 1) * LINE
     whole = PLACES + 2 * WIDE * features
     return (
         *(np.zeros(KNOWN + classes + LANES), np.zeros(whole, dtype=np.int64)),
@@ -193,7 +208,8 @@ def _search_lanes(filled, again, cells, class_table, table, form, whole, known, 
             guess = sharpen(guess, gap, rises, drops, falls, end)
     vague = choose(slope == slope, fill_wide(0.0), 1.0)  # noqa: PLR0124 (NaN)
     lists = upper, above, lower, below
-    solve(guess, end, kink, vague, keeps_zero, cut, chi2, lists, known)
+    steps = MOST_STEPS if again else FIRST_STEPS
+    solve(guess, end, kink, vague, keeps_zero, cut, chi2, lists, steps, known)
     return above, below
 
 
@@ -265,19 +281,23 @@ def _keep_waiting(waiting, i, x, floor, best, second, products, classes, queue, 
 
 
 @inner
-def _settle(filled, runner_up, whole, known, found, tipping):
-    """Write what was found, of rows that may have been found before.
+def _settle(filled, again, runner_up, waiting, whole, known, queue, starts, found, tipping):
+    """Write what was found, of rows that may have been found before; let others wait.
 
-    Of rivals that come at once, the runner-up counts, and then the first.
+    Of rivals that come at once, the runner-up counts, and then the first. Return how many wait.
     """
     for lane in range(filled):
         i, c, x = whole[ITEM + lane], whole[CLASS + lane], known[ROOT + lane]
-        if x != x:  # noqa: PLR0124 (NaN)
-            found[i] = x
+        if known[GOING + lane] > 0.0 and not again:
+            queue[0, waiting], queue[1, waiting], starts[waiting] = i, c, x
+            waiting += 1
+        elif x != x or known[GOING + lane] > 0.0:  # noqa: PLR0124 (NaN)
+            found[i] = known[ROOT + lane] = math.nan
         elif known[BEFORE + lane] < known[HIGH + lane]:
             same = x == found[i] and tipping[i] != runner_up[i] and c < tipping[i]
             if x < found[i] or same:
                 found[i], tipping[i] = x, c
+    return waiting
 
 
 @kernel(
@@ -346,7 +366,8 @@ def search(
             if again:
                 waiting -= 1
                 i, c, x = queue[0, waiting], queue[1, waiting], starts[waiting]
-                _fill_lane(filled, i, c, x, x, features, joint, prediction, whole, known)
+                high = math.inf if c == runner_up[i] else x
+                _fill_lane(filled, i, c, x, high, features, joint, prediction, whole, known)
                 filled += 1
             else:
                 if _has_rival(fresh, count, joint, prediction, runner_up, found, tipping):
@@ -362,8 +383,10 @@ def search(
             *(filled, again, cells, class_table, feature_table, form),
             *(whole, known, upper, lower),
         )
-        _settle(filled, runner_up, whole, known, found, tipping)
-        if again or classes == 2:
+        waiting = _settle(
+            *(filled, again, runner_up, waiting, whole, known, queue, starts, found, tipping)
+        )
+        if classes == 2:
             continue
         floors = load_wide(known, LEVEL) * math.exp(-3e-4 * count)
         if fractional:
@@ -372,6 +395,8 @@ def search(
         store(known, LEVEL, floors)
         for lane in range(filled):
             i, x, floor = whole[ITEM + lane], known[ROOT + lane], known[LEVEL + lane]
+            if whole[CLASS + lane] != runner_up[i] or known[GOING + lane] > 0.0:
+                continue
             if x != x:  # noqa: PLR0124 (NaN)
                 continue
             for first in range(0, classes, LANES):

@@ -19,7 +19,9 @@ from ._log_kernels import about_log, log_of
 
 __all__ = ["KNOWN", "aim", "approach", "begin", "sharpen", "solve"]
 
-MOST_STEPS = 40  # whoever takes more is left to others
+# After the first steps who is not done waits, so that others need not; whoever takes more than the
+# most is left to others.
+FIRST_STEPS, MOST_STEPS = 2, 40
 # What may be left of a step, relative. Steps are of third order, and what is left is less than the
 # cube of a step relative to the distance of the nearest pole of h, if that is farther away.
 LEFT = 1e-10
@@ -27,8 +29,8 @@ EXACTLY = 1e-11  # as a step, where h may have kinks
 NARROW = 1e-12  # as a bracket, relative: whatever is in it is near enough
 HUGE, TINY = 1e300, 1e-300
 # What is known of each lane's row before its first step, and of what was found.
-START, HIGH, GAP, TOP, ROOT, BEFORE, LEVEL = range(0, 7 * WIDE, WIDE)
-KNOWN = 7 * WIDE
+START, HIGH, GAP, TOP, ROOT, BEFORE, LEVEL, GOING = range(0, 8 * WIDE, WIDE)
+KNOWN = 8 * WIDE
 
 
 @inlined
@@ -117,8 +119,8 @@ def sharpen(x, gap, rises, falls, falling, end):
 
 
 @inner
-def solve(guess, end, kink, vague, keeps_zero, cut, chi2, lists, known):
-    """Write the roots of all lanes, NaN where one was not found, and what is below them.
+def solve(guess, end, kink, vague, keeps_zero, cut, chi2, lists, most_steps, known):
+    """Write the roots of all lanes, NaN where there is none, what is below them, and who goes on.
 
     Lanes that are done stay where they are until all are.
     """
@@ -128,7 +130,7 @@ def solve(guess, end, kink, vague, keeps_zero, cut, chi2, lists, known):
     settled = choose(load(known, GAP) == math.inf, keeps_zero, fill(0.0))
     x = choose(settled > 0.0, end, x)
     going, lost, steps = choose(max(vague, settled) > 0.0, 0.0, fill(1.0)), vague, 0
-    while some(going > 0.0) and steps < MOST_STEPS:
+    while some(going > 0.0) and steps < most_steps:
         h, slope, bend, up = climb(x, base, cut, chi2, lists)
         there = aim(x, h, slope, bend)
         # Close to a pole.
@@ -156,6 +158,7 @@ def solve(guess, end, kink, vague, keeps_zero, cut, chi2, lists, known):
         whole = choose(moves, up, whole)
         going = choose(h == h, still, 0.0)  # noqa: PLR0124 (NaN)
         steps += 1
-    store(known, ROOT, choose(max(lost, going) > 0.0, math.nan, x))
+    store(known, ROOT, choose(lost > 0.0, math.nan, x))
+    store(known, GOING, going)
     store(known, BEFORE, low)
     store(known, LEVEL, whole)
