@@ -23,7 +23,17 @@ from robustq.vectors import LANES, load, store
 
 from ._log_kernels import log_of
 
-__all__ = ["extend", "log_joint", "make_room", "rank", "read"]
+__all__ = [
+    "ROWS",
+    "SAFE",
+    "extend",
+    "log_joint",
+    "make_room",
+    "rank",
+    "rank_some",
+    "read",
+    "take_logs",
+]
 
 if TYPE_CHECKING:
     from robustq.arrays import Codes, Floats
@@ -130,14 +140,21 @@ def _multiply(at, classes, class_probs, feature_probs, place, product):
 
 
 @inner
-def _take_logs(codes, start, some, classes, class_probs, feature_probs, offsets, product, joint):
-    """Write the logarithms of products.
+def take_logs(some, classes, product):
+    """Write the logarithms of products behind them.
 
     The logarithm of a product, not a sum of logarithms: faster, and closer.
     """
     logs = len(product) // 2
     for place in range(0, some * classes, LANES):
         store(product, logs + place, log_of(max(load(product, place), SAFE)))
+
+
+@inner
+def _write_joint(codes, start, some, classes, class_probs, feature_probs, offsets, product, joint):
+    """Write the logarithms of products that do not underflow, and of others."""
+    take_logs(some, classes, product)
+    logs = len(product) // 2
     for lane in range(some):
         for c in range(classes):
             # Products of probabilities only fall: one that is not tiny has never been.
@@ -147,6 +164,25 @@ def _take_logs(codes, start, some, classes, class_probs, feature_probs, offsets,
                 joint[start + lane, c] = _log_product(
                     codes, start + lane, c, classes, class_probs, feature_probs, offsets
                 )
+
+
+@inner
+def rank_some(start, some, product, joint, prediction, runner_up, probability, top, lead):
+    """Write what `rank` does for some rows, given their products."""
+    classes = joint.shape[1]
+    for lane in range(some):
+        row, first = start + lane, lane * classes
+        best, second = _best_two(joint[row])
+        prediction[row], runner_up[row] = best, second
+        top[row] = joint[row, best]
+        lead[row] = joint[row, best] - joint[row, second] if second >= 0 else math.inf
+        if product[first + best] > SAFE:
+            total = 0.0
+            for c in range(classes):
+                total += product[first + c]
+            probability[row] = product[first + best] / total
+        else:
+            probability[row] = _share(joint[row], best)
 
 
 @kernel(
@@ -164,7 +200,7 @@ def _log_joint(codes, class_probs, feature_probs, offsets, product, places, join
         for lane in range(some):
             _locate(codes, start + lane, offsets, classes, nothing, at, unused)
             _multiply(at, classes, class_probs, feature_probs, lane * classes, product)
-        _take_logs(
+        _write_joint(
             *(codes, start, some, classes, class_probs, feature_probs, offsets),
             *(product, joint),
         )
@@ -232,20 +268,8 @@ def read(
         for lane in range(some):
             _locate(codes, start + lane, offsets, classes, nothing, at, cells[start + lane])
             _multiply(at, classes, class_probs, feature_probs, lane * classes, product)
-        _take_logs(
+        _write_joint(
             *(codes, start, some, classes, class_probs, feature_probs, offsets),
             *(product, joint),
         )
-        for lane in range(some):
-            row, first = start + lane, lane * classes
-            best, second = _best_two(joint[row])
-            prediction[row], runner_up[row] = best, second
-            top[row] = joint[row, best]
-            lead[row] = joint[row, best] - joint[row, second] if second >= 0 else math.inf
-            if product[first + best] > SAFE:
-                total = 0.0
-                for c in range(classes):
-                    total += product[first + c]
-                probability[row] = product[first + best] / total
-            else:
-                probability[row] = _share(joint[row], best)
+        rank_some(start, some, product, joint, prediction, runner_up, probability, top, lead)

@@ -6,20 +6,21 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numba import types
 
+from robustq.core._joint_kernels import ROWS, SAFE, rank_some, take_logs
 from robustq.kernels import (
     bool_vector,
     code_matrix,
     code_matrix_out,
     code_vector,
-    float_matrix,
     float_matrix_out,
     float_vector,
     float_vector_out,
     inner,
     int_vector,
+    int_vector_out,
     kernel,
 )
-from robustq.vectors import LANES, fill, load, store
+from robustq.vectors import LANES, load, store
 
 __all__ = ["count", "count_pair", "extend", "read"]
 
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from robustq.arrays import Floats
 
 SMALL = 1e-150  # products are kept above this by taking their logarithm in time
-SAFE = 1e-250  # a product above this has not underflowed on the way
 
 wiring = (code_vector, code_vector, int_vector, int_vector, int_vector)
 
@@ -67,26 +67,78 @@ def _log(x):
 
 
 @inner
-def _multiply(cells, widths, classes, probs, product):
+def _find_cells(codes, row, wires, alone, found):
+    """Write where the codes of a row stand; −1 where one is not there, or moves nothing.
+
+    Return whether a parent is missing of one that is there.
+    """
+    starts, parents, steps, offsets, widths = wires
+    least = np.int32(0)
+    for feature in range(len(found)):
+        code = codes[row, feature]
+        least = min(least, code)
+        found[feature] = offsets[feature] + code * widths[feature]
+    if least < 0:
+        return _find_some_cells(codes, row, wires, alone, found)
+    for feature in range(len(found)):
+        for k in range(starts[feature], starts[feature + 1]):
+            found[feature] += codes[row, parents[k]] * steps[k]
+        found[feature] = -1 if alone[feature] else found[feature]
+    return False
+
+
+@inner
+def _find_some_cells(codes, row, wires, alone, found):
+    """As `_find_cells`, where something is missing."""
+    starts, parents, steps, offsets, widths = wires
+    gap = False
+    for feature in range(len(found)):
+        found[feature] = -1
+        if codes[row, feature] >= 0 and not alone[feature]:
+            found[feature] = find_cell(codes, row, feature, starts, parents, steps, offsets, widths)
+            gap |= found[feature] < 0
+    return gap
+
+
+@inner
+def _multiply(found, widths, classes, class_probs, prior, probs, place, product):
     """Write the products of what stands in cells, classes side by side."""
     for first in range(0, classes, LANES):
-        whole = fill(1.0)
-        for feature in range(len(cells)):
-            cell = cells[feature]
+        whole = load(class_probs, prior * classes + first)
+        for feature in range(len(found)):
+            cell = found[feature]
             if cell >= 0 and widths[feature] > 1:
                 whole *= load(probs, cell + first)
             elif cell >= 0:
                 whole *= probs[cell]
-        store(product, first, whole)
+        store(product, place + first, whole)
+
+
+@inner
+def _log_product(row, c, prior, from_class, class_probs, probs, cells, others):
+    """Return the logarithm of a product that may underflow."""
+    part, total = class_probs[prior + c], 0.0
+    for feature in range(cells.shape[1]):
+        own = from_class[feature]
+        cell = cells[row, feature] if own else others[row, feature]
+        if cell < 0:
+            continue
+        factor = probs[cell + (c if own else 0)]
+        if part < SMALL or factor < SMALL:
+            total += _log(part)
+            part = factor
+        else:
+            part *= factor
+    return total + _log(part)
 
 
 @kernel(
     types.void(
-        *(code_matrix, *wiring, bool_vector, bool_vector, code_vector, float_matrix),
-        *(float_vector, code_matrix_out, code_matrix_out, types.Array(types.boolean, 1, "C")),
-        float_matrix_out,
-    ),
-    allocates=True,
+        *(code_matrix, *wiring, bool_vector, bool_vector, code_vector, float_vector),
+        *(float_vector, int_vector_out, float_vector_out, code_matrix_out, code_matrix_out),
+        *(types.Array(types.boolean, 1, "C"), float_matrix_out, int_vector_out, int_vector_out),
+        *(float_vector_out, float_vector_out, float_vector_out),
+    )
 )
 def read(
     codes,
@@ -100,12 +152,19 @@ def read(
     prior_row,
     class_probs,
     probs,
+    found,
+    product,
     cells,
     others,
     gap,
     joint,
+    prediction,
+    runner_up,
+    probability,
+    top,
+    lead,
 ):
-    """Write where the codes of rows stand in the tables, and log p(c, f).
+    """Write where the codes of rows stand in the tables, log p(c, f), and who leads.
 
     Parameters
     ----------
@@ -114,45 +173,39 @@ def read(
     alone : which features have a single category; no ball moves it
     from_class : which features have the class as a parent
     prior_row : (rows,), the row of the class's table; −1 where a parent of the class is missing
-    class_probs : (configurations, classes)
-    probs : the tables of the features; `LANES` more numbers follow the last
+    class_probs, probs : the tables of the class and of the features, from `_joint_kernels.extend`
+    found, product : to work in: one for each feature, and see `_joint_kernels.make_room`
     cells : (rows, features), written: features of the class; −1 where the factor is constant
     others : (rows, features), written: the other features; may have no columns, if there are none
     gap : (rows,), written: whether something that is missing matters
     joint : (rows, classes), written where there is no gap
+    prediction … lead : (rows,), written where there is no gap, see `_joint_kernels.rank`
     """
-    classes = class_probs.shape[1]
-    found = np.zeros(codes.shape[1], np.int64)
-    product = np.zeros(classes + LANES)
-    for row in range(codes.shape[0]):
-        gap[row] = prior_row[row] < 0
-        for feature in range(codes.shape[1]):
-            cell = np.int64(-1)
-            if codes[row, feature] >= 0 and not alone[feature]:
-                cell = find_cell(codes, row, feature, starts, parents, steps, offsets, widths)
-                gap[row] |= cell < 0
-            found[feature] = cell
-            cells[row, feature] = cell if from_class[feature] else -1
-            if others.shape[1] > 0:
-                others[row, feature] = -1 if from_class[feature] else cell
-        _multiply(found, widths, classes, probs, product)
-        for c in range(classes):
-            part, total = class_probs[max(prior_row[row], 0), c], 0.0
-            # Products of probabilities only fall: one that is not tiny has never been.
-            if part * product[c] > SAFE:
-                joint[row, c] = math.log(part * product[c])
-                continue
-            for feature in range(codes.shape[1]):
-                cell = found[feature]
-                if cell < 0:
-                    continue
-                factor = probs[cell + (c if widths[feature] > 1 else 0)]
-                if part < SMALL or factor < SMALL:
-                    total += _log(part)
-                    part = factor
-                else:
-                    part *= factor
-            joint[row, c] = total + _log(part)
+    classes, features, logs = joint.shape[1], codes.shape[1], len(product) // 2
+    wires = starts, parents, steps, offsets, widths
+    for start in range(0, codes.shape[0], ROWS):
+        some = min(ROWS, codes.shape[0] - start)
+        for lane in range(some):
+            row = start + lane
+            prior = np.int64(max(prior_row[row], 0))
+            gap[row] = _find_cells(codes, row, wires, alone, found) or prior_row[row] < 0
+            for feature in range(features):
+                cells[row, feature] = found[feature] if from_class[feature] else -1
+                if others.shape[1] > 0:
+                    others[row, feature] = -1 if from_class[feature] else found[feature]
+            _multiply(found, widths, classes, class_probs, prior, probs, lane * classes, product)
+        take_logs(some, classes, product)
+        for lane in range(some):
+            row = start + lane
+            prior = np.int64(max(prior_row[row], 0)) * classes
+            for c in range(classes):
+                joint[row, c] = product[logs + lane * classes + c]
+                # Products of probabilities only fall: one that is not tiny has never been.
+                if not product[lane * classes + c] > SAFE:
+                    joint[row, c] = _log_product(
+                        row, c, prior, from_class, class_probs, probs, cells, others
+                    )
+        rank_some(start, some, product, joint, prediction, runner_up, probability, top, lead)
 
 
 @kernel(

@@ -21,6 +21,7 @@ from robustq.core.evidence import (
 from robustq.core.frequency import by_frequency
 from robustq.core.keeping import Keeper
 from robustq.core.products import Products, ProductTables
+from robustq.core.quantified import Ranking
 from robustq.exceptions import UnsupportedError
 from robustq.tables import Rows
 
@@ -94,11 +95,11 @@ class Network:
             return by_frequency(np.exp(self.log_joint(Rows(missing, np.empty((1, 0))))[0]))
 
     @cached_property
-    def _extended(self) -> Floats:
-        """The tables of the features, as kernels read them."""
-        from . import _network_kernels  # noqa: PLC0415 (numba is imported when it is needed)
+    def _extended(self) -> tuple[Floats, Floats]:
+        """The tables of the class and the features, as kernels read them."""
+        from robustq.core import _joint_kernels  # noqa: PLC0415 (numba, when it is needed)
 
-        return _network_kernels.extend(self.feature_probs)
+        return _joint_kernels.extend(self.class_probs.ravel(), self.feature_probs)
 
     @cached_property
     def locals(self) -> NetworkLocals:
@@ -140,7 +141,7 @@ class Network:
                     whole=not found.others.shape[1],
                 )
             shapes.append((where, self._guard(products, found.others[where])))
-        return Reading(found.joint, shapes, found.check)
+        return Reading(found.joint, shapes, found.check, found.ranking)
 
     def _guard(self, products: Products, others: Codes) -> Products | Guarded:
         if not others.shape[1]:
@@ -148,6 +149,8 @@ class Network:
         return Guarded(products, others, self.feature_probs, self._cell_rows)
 
     def _locate(self, rows: Rows) -> _Located:
+        from robustq.core import _joint_kernels  # noqa: PLC0415 (numba, when it is needed)
+
         from . import _network_kernels  # noqa: PLC0415 (numba is imported when it is needed)
 
         structure = self.structure
@@ -160,13 +163,17 @@ class Network:
         wide = 0 if structure.tied_to_class.all() else features
         cells, others = np.empty((count, features), np.int32), np.empty((count, wide), np.int32)
         gap, joint = np.empty(count, dtype=bool), np.empty((count, structure.classes))
+        ranking = Ranking.empty(count)
+        product, _ = _joint_kernels.make_room(structure.classes, features)
         _network_kernels.read(
             *(codes, *structure.wiring[:5], structure.alone, structure.tied_to_class, prior_row),
-            *(self.class_probs, self._extended, cells, others, gap, joint),
+            *(*self._extended, np.empty(features, dtype=np.int64), product),
+            *(cells, others, gap, joint, *ranking.arrays),
         )
-        found = _Located(self, codes, prior_row, cells, others, gap, joint)
+        found = _Located(self, codes, prior_row, cells, others, gap, joint, ranking)
         if gap.any():
             found.fill()
+            found.ranking = None  # who leads there remains to be seen
         return found
 
     def _find_prior_rows(self, codes: Codes) -> Codes:
@@ -250,6 +257,7 @@ class _Located:
     others: Codes
     gap: Bools
     joint: Floats
+    ranking: Ranking | None = None
     tangled: Codes | None = None
 
     @cached_property
