@@ -218,9 +218,9 @@ class _Work:
             if shape.fits(perturbed):
                 found = self.found if len(where) == rows else self.found.take(where)
                 x, rival = shape.solve(perturbed, found)
-                sure = ~np.isnan(x)
-                if len(where) == rows and sure.all():
+                if len(where) == rows and not np.isnan(x.max(initial=0.0)):
                     return shape.size_of(perturbed, x), rival
+                sure = ~np.isnan(x)
                 solved.append((where[sure], shape.size_of(perturbed, x[sure]), rival[sure]))
         robustness, tipping = np.full(rows, np.inf), np.full(rows, -1, dtype=np.int64)
         waiting = ~self.impossible

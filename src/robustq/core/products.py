@@ -136,9 +136,9 @@ class Products:
             *(*_product_kernels.make_room(len(made.prior), self.cells.shape[1]), x, tipping),
         )
         # At the end of its range, and where nothing flips, the kernel may be misled.
-        near = x < min(FARTHEST, made.limit * (1.0 - 1e-9))
-        if not near.all():
-            x[~near] = np.nan
+        farthest = min(FARTHEST, made.limit * (1.0 - 1e-9))
+        if not x.max(initial=0.0) < farthest:
+            x[~(x < farthest)] = np.nan
         return x, tipping
 
     def _solve_divergence(self, perturbed: Perturbed, found: Quantified) -> tuple[Floats, Indices]:

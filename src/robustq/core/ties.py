@@ -97,7 +97,7 @@ def rank_exactly(
         Whether leads are wanted wherever rounding would show in a robustness; else who is first.
     """
     found, best, ahead = Ranking.of(joint) if ranking is None else ranking
-    classes, impossible = joint.shape[1], np.isneginf(best)
+    classes, impossible = joint.shape[1], best == -np.inf
     size = rows.codes.shape[1] + model.depth + 1.0
     most = NEAR * size if all_close else ROUNDING * (size + np.abs(best))
     # Rows of probability 0 are none of ours: there everything ties.
