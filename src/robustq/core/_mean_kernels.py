@@ -17,6 +17,7 @@ import numpy as np
 from numba import types
 
 from robustq.kernels import (
+    code_matrix,
     float_matrix,
     float_vector_out,
     inner,
@@ -25,17 +26,30 @@ from robustq.kernels import (
     joined,
     kernel,
 )
-from robustq.vectors import LANES, choose, fill, get, load, multiply_add, store
+from robustq.vectors import (
+    LANES,
+    WIDE,
+    WIDTH,
+    choose,
+    fill,
+    fill_wide,
+    get,
+    load,
+    look_up,
+    multiply_add,
+    store,
+)
 
-from ._height_kernels import CUT, L_RATE, L, P, S, T, U, chi2_prior
+from ._height_kernels import CUT, L_RATE, U_RATE, L, P, S, T, U, chi2_prior
+from ._place_kernels import ITEM, OWN, PLACES, RIVAL, ROW, locate
 from ._root_kernels import aim, approach
 
 __all__ = ["make_room", "search"]
 
 if TYPE_CHECKING:
-    from robustq.arrays import Floats
+    from robustq.arrays import Floats, Indices
 
-SAFE = 1e-200  # a product above this has not underflowed on the way
+SAFE, TINY = 1e-200, 1e-300  # a product above this has not underflowed on the way
 ROUNDING = 2.0**-53
 ENOUGH = 1e-12  # how near, relative, is near enough
 LEFT = 1e-13  # what may be left of a step of third order, relative
@@ -45,46 +59,66 @@ ALL_BUT_ONE = 1.0 - 1e-5
 VANISHED = 1e300
 HUGE = 1e290
 
-code_cube = types.Array(types.int32, 3, "C", readonly=True)
 
-
-def make_room(terms: int, features: int) -> "tuple[Floats, Floats]":
-    """Return arrays to work in: the factors of both sides."""
-    size = 3 * max(features, 1) * (terms + LANES)
-    return np.zeros(size), np.zeros(size)
+def make_room(terms: int, features: int) -> "tuple[Indices, Floats, Floats, Floats]":
+    """Return arrays to work in: where factors stand, those of both sides, and where they end."""
+    width, lines = terms + WIDE, max(features, 1)
+    whole = np.zeros((width // WIDE + 1) * (PLACES + 2 * WIDE * features), dtype=np.int64)
+    size = 3 * lines * width
+    return whole, np.zeros(size), np.zeros(size), np.zeros(width)
 
 
 @inner
-def _load(cells, row, terms, width, c, table, at, factors, fractional):
+def _locate_terms(cells, start, terms, width, nothing, whole):
+    """Write where the factors of all terms stand, terms side by side; see `locate`.
+
+    Those beyond the last do what the last does.
+    """
+    features = cells.shape[1]
+    size = PLACES + 2 * WIDE * features
+    for first in range(0, width, WIDE):
+        part = whole[first // WIDE * size :]
+        for lane in range(WIDE):
+            term = start + min(first + lane, terms - 1)
+            part[ITEM + lane], part[ROW + lane] = term, term * features
+            part[OWN + lane], part[RIVAL + lane] = L, P
+        locate(cells, nothing, part)
+
+
+@inner
+def _lay_out(table, whole, c, terms, features, width, at, fractional, factors, ends):
     """Write the factors of a class, terms side by side; return where their kinks are.
 
     These are the first of all, and the last two of those that are the first of a term. `at` is L
-    or U: lower factors have their kink where they end, upper ones where they are cut off. Slopes of
+    or P: lower factors have their kink where they end, upper ones where they are cut off. Slopes of
     lower ones are negative, and scales those of S or T.
     """
-    features = cells.shape[2]
-    lines = features * width
-    under, sign, where = (S, -1.0, L_RATE) if at == L else (T, 1.0, CUT)
-    first, second, last = math.inf, 0.0, 0.0
-    for i in range((3 if fractional else 2) * features):
-        store(factors, (i + 1) * width - LANES, fill(0.0))
-    for j in range(terms):
-        soonest = 0.0 if at == L else -math.inf
+    lines, shift = features * width, c * WIDTH
+    size, side = PLACES + 2 * WIDE * features, 0 if at == L else 1
+    for first in range(0, width, WIDE):
+        fastest, end = fill_wide(0.0), fill_wide(math.inf)
         for i in range(features):
-            cell, place = cells[row, j, i], i * width + j
-            if cell < 0:
-                factors[place], factors[lines + place] = 1.0, 0.0
-                if fractional:
-                    factors[2 * lines + place] = 0.0
-                continue
-            entry = table[np.uint64(cell + c)]
-            factors[place], factors[lines + place] = entry[P], sign * entry[at]
-            soonest = max(soonest, -sign * entry[where])
+            place = i * width + first
+            from_place = first // WIDE * size + PLACES + (2 * i + side) * WIDE
+            if at == L:
+                fall, rate, value, _ = look_up(table, whole, from_place, shift)
+                slope, fastest = -fall, max(fastest, rate)
+            else:
+                value, slope, _, cut = look_up(table, whole, from_place, shift)
+                end = min(end, cut)
+            store(factors, place, value)
+            store(factors, lines + place, slope)
             if fractional:
-                factors[2 * lines + place] = entry[under]
-        kink = 1.0 / soonest if at == L else -soonest
-        first, second, last = min(first, kink), max(second, min(kink, last)), max(last, kink)
-    return first, second, last
+                _, _, s, t = look_up(table, whole, from_place, shift + U_RATE - at)
+                store(factors, 2 * lines + place, s if at == L else t)
+        store(ends, first, 1.0 / fastest if at == L else end)
+    for j in range(terms, width):
+        factors[j] = factors[lines + j] = 0.0
+    soonest, second, last = math.inf, 0.0, 0.0
+    for j in range(terms):
+        kink = ends[j]
+        soonest, second, last = min(soonest, kink), max(second, min(kink, last)), max(last, kink)
+    return soonest, second, last
 
 
 @joined
@@ -94,17 +128,22 @@ def _total(values):
     return one + other
 
 
-@inner
-def _sum_up(x, factors, features, width, cut, fractional):
-    """Return Σ_j Π_k of factors from 0 to the cut, and its first two derivatives."""
-    value, slope, bend = 0.0, 0.0, 0.0
-    for first in range(0, width, LANES):
+@joined
+def _sum_up(x, factors, terms, features, width, falls, cut, fractional):
+    """Return Σ_j Π_k of factors, and its first two derivatives.
+
+    Those that fall end at 0; others are cut off. What is said of it is known when this is compiled.
+    """
+    value, slope, bend = fill(0.0), fill(0.0), fill(0.0)
+    for first in range(0, terms, LANES):
         product, rise, half_bend = fill(1.0), fill(0.0), fill(0.0)
         for i in range(features):
             w = load(factors, (features + i) * width + first)
             factor = load(factors, i * width + first) + x * w
-            w = choose((factor > 0.0) & (factor < cut), w, 0.0)
-            factor = min(max(factor, 0.0), cut)
+            if falls:
+                w, factor = choose(factor > 0.0, w, 0.0), max(factor, 0.0)
+            else:
+                w, factor = choose(factor < cut, w, 0.0), min(factor, cut)
             half_bend = multiply_add(half_bend, factor, rise * w)
             rise = multiply_add(rise, factor, product * w)
             product *= factor
@@ -120,54 +159,56 @@ def _sum_up(x, factors, features, width, cut, fractional):
             product *= inverse
             rise = (rise - product * up) * inverse
             half_bend = (half_bend - product * half_up - rise * up) * inverse
-        value, slope = value + _total(product), slope + _total(rise)
-        bend += 2.0 * _total(half_bend)
-    return value, slope, bend
+        value, slope, bend = value + product, slope + rise, bend + half_bend
+    return _total(value), _total(slope), 2.0 * _total(bend)
 
 
 @inner
 def _weigh_prior(x, cut, chi2, best, rival):
-    """Return what the prior adds to h and its derivatives; `VANISHED` where ĉ has nothing left."""
+    """Return what the prior is a factor of, and adds to derivatives; 0 where ĉ has nothing left."""
     a, b = best[P], rival[P]
     if chi2 > 0.0:
         gain, loss, slope, bend = chi2_prior(x, chi2, a, b)
         if loss >= 1.0:
-            return VANISHED, 0.0, 0.0
-        return math.log(b / a) + math.log1p(gain) - math.log1p(-loss), slope, bend
+            return 0.0, 0.0, 0.0
+        return b / a * (1.0 + gain) / (1.0 - loss), slope, bend
     low, high = a - x * best[L], b + x * rival[U]
     under, over = 1.0 + x * best[S], 1.0 + x * rival[T]
     if low <= 0.0:
-        return VANISHED, 0.0, 0.0
+        return 0.0, 0.0, 0.0
     fall, rise, s, t = best[L] / low, rival[U] / high, best[S] / under, rival[T] / over
     if high >= max(cut, 1.0):
         high, rise = max(cut, 1.0), 0.0
-    h = math.log(high / over * under / low)
-    return h, fall + rise + s - t, fall * fall - rise * rise - s * s + t * t
+    return high / over * under / low, fall + rise + s - t, fall * fall - rise * rise - s * s + t * t
 
 
 @inner
-def _height(x, form, features, width, own, other, base, best, rival):
+def _height(x, form, shape, own, other, base, best, rival):
     """Return h(x) and its derivatives.
 
     h is `VANISHED` where nothing is left of ĉ, and NaN where something underflows. Where ĉ does not
     fall, its logarithm is the base.
     """
     cut, chi2, fractional, falls = form
-    h, slope, bend = _weigh_prior(x, cut, chi2, best, rival)
-    high, rise, bent = _sum_up(x, other, features, width, cut, fractional)
+    terms, features, width = shape
+    ratio, slope, bend = _weigh_prior(x, cut, chi2, best, rival)
+    high, rise, bent = _sum_up(x, other, terms, features, width, False, cut, fractional)
     if not high > SAFE:
         return math.nan, 0.0, 0.0
     rise /= high
     slope, bend = slope + rise, bend + (bent / high - rise * rise)
-    if not falls:
-        return h + math.log(high) - base, slope, bend
-    low, fall, bent = _sum_up(x, own, features, width, math.inf, fractional)
-    if low <= 0.0 or h == VANISHED:
-        return VANISHED, 0.0, 0.0
-    if not low > SAFE:
+    if falls:
+        low, fall, bent = _sum_up(x, own, terms, features, width, True, cut, fractional)
+        if low <= 0.0 or ratio == 0.0:
+            return VANISHED, 0.0, 0.0
+        if not low > SAFE:
+            return math.nan, 0.0, 0.0
+        fall /= low
+        high, slope, bend = high / low, slope - fall, bend - (bent / low - fall * fall)
+    # One logarithm for all of it.
+    if not TINY < ratio * high < 1.0 / TINY:
         return math.nan, 0.0, 0.0
-    fall /= low
-    return h + math.log(high / low), slope - fall, bend - (bent / low - fall * fall)
+    return math.log(ratio * high) - (0.0 if falls else base), slope, bend
 
 
 @inner
@@ -213,14 +254,14 @@ def _move(there, low, high, at_high, steps):
 
 
 @inner
-def _find_root(x, limit, kinks, form, features, width, own, other, base, best, rival):
+def _find_root(x, limit, kinks, form, shape, own, other, base, best, rival):
     """Return the root of h, infinity if it is beyond the limit, NaN where digits are missing.
 
     x is where it is looked for first.
     """
     low, high, at_high, last = 0.0, min(limit, kinks[2]), math.inf, kinks[2]
     for steps in range(MAX_STEPS):
-        h, slope, bend = _height(x, form, features, width, own, other, base, best, rival)
+        h, slope, bend = _height(x, form, shape, own, other, base, best, rival)
         if math.isnan(h):
             return math.nan
         if h < 0.0 and x >= limit:
@@ -247,9 +288,10 @@ def _begin(gap, slope, bend, last, limit):
 
 @kernel(
     types.void(
-        *(code_cube, int_vector, float_matrix, float_matrix, float_matrix, types.float64),
+        *(code_matrix, int_vector, float_matrix, float_matrix, float_matrix, types.float64),
         *(types.float64, types.float64, types.boolean, types.boolean, int_vector, int_vector),
-        *(float_vector_out, float_vector_out, float_vector_out, int_vector_out),
+        *(int_vector_out, float_vector_out, float_vector_out, float_vector_out),
+        *(float_vector_out, int_vector_out),
     )
 )
 def search(
@@ -265,8 +307,10 @@ def search(
     falls,
     prediction,
     runner_up,
+    whole,
     own,
     other,
+    kinks_of,
     found,
     tipping,
 ):
@@ -274,18 +318,22 @@ def search(
 
     Parameters
     ----------
-    cells, terms, joint : see `means.Means`
+    cells, terms, joint : see `means.Means`; all terms of a row, and then the next
     class_table, feature_table : the columns of `products.COLUMNS`
     cut, limit, chi2, fractional, falls : see `products.BallTables`
     prediction, runner_up : (rows,)
-    own, other : to work in, see `make_room`
+    whole, own, other, kinks_of : to work in, see `make_room`
     found, tipping : (rows,), written
     """
-    features, classes = cells.shape[2], joint.shape[1]
+    features, classes = cells.shape[1], joint.shape[1]
+    most = len(cells) // max(len(joint), 1)
     form = cut, chi2, fractional, falls
-    for row in range(cells.shape[0]):
+    for row in range(len(joint)):
         best, count = prediction[row], terms[row]
-        width = (count + LANES - 1) // LANES * LANES
+        width = (count + WIDE - 1) // WIDE * WIDE
+        shape = count, features, width
+        nothing = len(feature_table) - classes
+        _locate_terms(cells, row * most, count, width, nothing, whole)
         found[row], tipping[row] = math.inf, -1
         score, ends, base = joint[row, best], (math.inf, math.inf, math.inf), 0.0
         if chi2 > 0.0 and class_table[best, P] > ALL_BUT_ONE:
@@ -295,8 +343,8 @@ def search(
             end = 1.0 / class_table[best, L_RATE]
             if chi2 > 0.0:
                 end = math.sqrt(class_table[best, P] / (1.0 - class_table[best, P])) / chi2
-            first, second, last = _load(
-                cells, row, count, width, best, feature_table, L, own, fractional
+            first, second, last = _lay_out(
+                feature_table, whole, best, *shape, L, fractional, own, kinks_of
             )
             ends = min(first, end), min(second, end), min(last, end)
         for turn in range(classes + 1):
@@ -308,18 +356,20 @@ def search(
                 # Nothing to compare with, or rounding would show in h.
                 found[row] = math.nan
                 break
-            kink, _, _ = _load(cells, row, count, width, rival, feature_table, U, other, fractional)
+            kink, _, _ = _lay_out(
+                feature_table, whole, rival, *shape, P, fractional, other, kinks_of
+            )
             kink = min(kink, class_table[rival, CUT])
             kinks = min(ends[0], kink), ends[1], ends[2], kink
             start = min(found[row], limit) if turn > 0 else 0.0
             pair = class_table[best], class_table[rival]
-            h, slope, bend = _height(start, form, features, width, own, other, base, *pair)
+            h, slope, bend = _height(start, form, shape, own, other, base, *pair)
             if turn == 0:
                 base = h + gap
                 start = _begin(gap, slope, bend, ends[2], limit)
             elif found[row] < math.inf and h < -1e-9:
                 continue
-            x = _find_root(start, limit, kinks, form, features, width, own, other, base, *pair)
+            x = _find_root(start, limit, kinks, form, shape, own, other, base, *pair)
             if math.isnan(x):
                 found[row] = x
                 break

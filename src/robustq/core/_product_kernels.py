@@ -20,7 +20,6 @@ from robustq.kernels import (
     kernel,
 )
 from robustq.vectors import (
-    AT_ONCE,
     LANES,
     WIDE,
     WIDTH,
@@ -29,11 +28,11 @@ from robustq.vectors import (
     load,
     load_wide,
     look_up,
-    spread_cells,
     store,
 )
 
 from ._height_kernels import LINE, U_RATE, L, P
+from ._place_kernels import CLASS, ITEM, OWN, PLACES, RIVAL, ROW, locate
 from ._root_kernels import (
     BEFORE,
     FIRST_STEPS,
@@ -57,9 +56,6 @@ ALL_BUT_ONE = 1.0 - 1e-5
 ROUNDING = 2.0**-53
 SAFE = 1e-250  # a product above this has not underflowed on the way
 _, SLOPE, SCALE = range(3)  # of the factors of all classes, see `products.BallTables`
-# Which row and rival a lane has, where the row's cells start, and where in the lines of the first
-# class what belongs to the best stands, and to the rival; then, where in the table, for each cell.
-ITEM, CLASS, ROW, OWN, RIVAL, PLACES = range(0, 6 * WIDE, WIDE)
 TO_SCALES = U_RATE - L, U_RATE - P
 
 
@@ -75,24 +71,6 @@ def make_room(classes: int, features: int) -> tuple[Any, ...]:
 
 
 # Rows come
-
-
-@inner
-def _locate(cells, nothing, whole):
-    """Write where each lane's cells stand in the table; what is missing never moves."""
-    rows, moves, places = whole[ROW:], whole[OWN:], whole[PLACES:]
-    features = cells.shape[1]
-    if features < AT_ONCE:
-        for lane in range(WIDE):
-            for k in range(features):
-                cell = cells[whole[ITEM + lane], k]
-                place = (cell if cell >= 0 else nothing) * WIDTH
-                places[2 * k * WIDE + lane] = place + whole[OWN + lane]
-                places[(2 * k + 1) * WIDE + lane] = place + whole[RIVAL + lane]
-        return
-    for start in range(0, features, AT_ONCE):
-        first = min(start, features - AT_ONCE)
-        spread_cells(cells, rows, first, nothing, moves, places, 2 * first * WIDE)
 
 
 @inner
@@ -176,7 +154,7 @@ def _search_lanes(filled, again, cells, class_table, table, form, whole, known, 
             known[kind + lane] = known[kind]
     features = cells.shape[1]
     count = features + 1
-    _locate(cells, len(table) - len(class_table), whole)
+    locate(cells, len(table) - len(class_table), whole)
     nothing = fill_wide(0.0)
     rises, kink = _lay_out_upper(features, class_table, table, whole, upper)
     above, below, end, drops = count, 0, fill_wide(math.inf), (nothing, nothing, nothing)

@@ -66,7 +66,8 @@ class Means:
         assert made is not None  # noqa: S101 (`fits` was asked)
         x, tipping = np.empty(len(self.cells)), np.empty(len(self.cells), dtype=np.int64)
         _mean_kernels.search(
-            *(self.cells, self.terms, self.joint, made.prior, made.features, made.cut),
+            *(self.cells.reshape(-1, self.cells.shape[2]), self.terms, self.joint),
+            *(made.prior, made.features, made.cut),
             *(min(made.limit, FARTHEST) * (1.0 - 1e-9), made.chi2, made.fractional),
             made.falls or made.fractional,
             *(found.prediction, found.runner_up),
