@@ -10,7 +10,7 @@ from collections import Counter
 
 from numba import types
 from numba.core import ir
-from numba.core.cgutils import unpack_tuple
+from numba.core.cgutils import alloca_once, unpack_tuple
 from numba.core.lowering import Lower
 from numba.np.arrayobj import fix_integer_index, load_item, store_item
 
@@ -69,6 +69,12 @@ class KernelLower(Lower):
     def _alloca_var(self, name, fetype):
         if self._counts or name not in self._kept:
             super()._alloca_var(name, fetype)
+
+    def alloca_lltype(self, name, lltype, datamodel=None):
+        """Return room for a variable; how large it is only a debugger would ask."""
+        if self._disable_sroa_like_opt:
+            return super().alloca_lltype(name, lltype, datamodel)
+        return alloca_once(self.builder, lltype, name=name)
 
     def lower_binop(self, resty, expr, op):
         """Return a sum, a product or a comparison."""
