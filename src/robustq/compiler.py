@@ -20,7 +20,7 @@ from numba.core.typing import Context
 from numba.core.untyped_passes import IRProcessing, ReconstructSSA
 from numba.extending import models, register_model
 
-from .lowering import KernelLower
+from .lowering import OF_TWO, KernelLower
 
 __all__ = ["KernelCompiler", "PartCompiler"]
 
@@ -105,7 +105,8 @@ def _remember(context):
             return found
         # numba adds definitions by making the function anew.
         if found not in remembered:
-            remembered[found] = _Function(found.templates)
+            own = OF_TWO.get(found.typing_key)
+            remembered[found] = _Function((*filter(None, [own]), *found.templates))
         return remembered[found]
 
     shared = copy.copy(context)
