@@ -54,6 +54,17 @@ def test_what_is_on_disk_is_not_compiled_again(tmp_path, monkeypatch):
     assert not ahead.wait_for(QUICK)
 
 
+def test_what_is_kept_at_home_is_found_where_the_package_cannot_be_written(tmp_path, monkeypatch):
+    monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    monkeypatch.setattr(ahead, "AT_HOME", ahead.AT_HOME[:1])
+    assert not ahead._is_kept(QUICK)
+    (tmp_path / "numba" / "tables_0").mkdir(parents=True)
+    (tmp_path / "numba" / "tables_0" / "_kernels.find_distinct-1.nbc").write_bytes(b"whatever")
+    assert ahead._is_kept(QUICK)
+
+
 @pytest.mark.parametrize("name", LATER)
 def test_the_demo_names_kernels_that_are_there(name):
     import_module(name.rpartition(".")[0])

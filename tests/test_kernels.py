@@ -13,6 +13,7 @@ from robustq.kernels import (
     _compile,
     _declare,
     digest,
+    float_matrix_out,
     float_vector,
     float_vector_out,
     inner,
@@ -67,6 +68,13 @@ def measure(xs, out):
     out[0], out[1] = total, square(total / count)
 
 
+def take(xs, ys, out):
+    for i in range(len(xs)):
+        out[0, i], out[1, i] = min(xs[i], ys[i]), max(xs[i], ys[i])
+        out[2, i], out[3, i] = min(i, 2), max(i, 2)
+        out[4, i], out[5, i] = min(xs[i], ys[i], 0), max(i, xs[i])
+
+
 def run(script: str = SCRIPT, **environment: str) -> str:
     command = [sys.executable, "-c", script]
     done = subprocess.run(  # noqa: S603
@@ -105,6 +113,17 @@ def test_a_damaged_or_foreign_cache_is_compiled_anew_and_mended(tmp_path):
     file.unlink()
     file.mkdir()  # nothing can be kept there, and nothing is asked of it
     assert run(QUICK, NUMBA_CACHE_DIR=str(tmp_path)) == first
+
+
+def test_the_smaller_and_the_larger_of_two_are_those_of_python():
+    signature = types.void(float_vector, float_vector, float_matrix_out)
+    compiled = _compile(_declare(take, signature, False), signature)
+    some = np.array([-np.inf, -1.0, -0.0, 0.0, 2.5, np.inf, np.nan])
+    xs, ys = np.repeat(some, len(some)), np.tile(some, len(some))
+    expected, found = np.empty((6, len(xs))), np.empty((6, len(xs)))
+    take(xs, ys, expected)
+    compiled(xs, ys, found)
+    assert found.tobytes() == expected.tobytes()
 
 
 def test_a_kernel_holds_all_that_it_calls_each_compiled_once():

@@ -18,6 +18,13 @@ __all__ = ["compile_ahead", "wait_for"]
 
 BEGUN, DONE = "begun", "done"
 PATIENCE = 60.0  # seconds for one kernel; then it is compiled here
+# Where numba keeps what it may not write beside a package, on the systems there are.
+AT_HOME = (
+    "$XDG_CACHE_HOME/numba",
+    "~/.cache/numba",
+    "~/Library/Caches/numba",
+    "$LOCALAPPDATA/numba/Cache",
+)
 
 
 class _Helper:
@@ -83,7 +90,10 @@ def _is_kept(name: str) -> bool:
     pattern = f"{source.stem}.{function}-*.nbc"
     if given:
         return any(Path(given).rglob(pattern))
-    return any((source.parent / "__pycache__").glob(pattern))
+    if os.access(source.parent, os.W_OK):
+        return any((source.parent / "__pycache__").glob(pattern))
+    places = (Path(os.path.expandvars(place)).expanduser() for place in AT_HOME)
+    return any(any(place.rglob(pattern)) for place in places)
 
 
 def _compile(names: Sequence[str]) -> None:

@@ -10,13 +10,17 @@ import functools
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler
 from numba.core.compiler_machinery import PassManager, register_pass
+from numba.core.ir_utils import build_definitions
 from numba.core.lowering import Lower
-from numba.core.typed_passes import NativeLowering
+from numba.core.ssa import reconstruct_ssa
+from numba.core.transforms import canonicalize_cfg
+from numba.core.typed_passes import NativeLowering, PreLowerStripPhis
 from numba.core.types import Function
 from numba.core.typing import Context
+from numba.core.untyped_passes import IRProcessing, ReconstructSSA
 from numba.extending import models, register_model
 
-from .lowering import KernelLower
+from .lowering import OF_TWO, KernelLower
 
 __all__ = ["KernelCompiler", "PartCompiler"]
 
@@ -28,8 +32,10 @@ _RELIED_ON = {
     Context: "_lookup_global",
     Function: "get_call_type get_impl_key",
     NativeLowering: "lowering_class name",
-    Lower: "init loadvar storevar delvar getvar _alloca_var _find_singly_assigned_variable "
-    "_disable_sroa_like_opt lower_binop lower_getitem lower_setitem",
+    ReconstructSSA: "_patch_locals",
+    PreLowerStripPhis: "_strip_phi_nodes",
+    Lower: "init loadvar storevar delvar getvar _alloca_var alloca_lltype lower_binop "
+    "_find_singly_assigned_variable _disable_sroa_like_opt lower_getitem lower_setitem",
 }
 _MISSING = [
     f"{kind.__name__}.{name}"
@@ -99,7 +105,8 @@ def _remember(context):
             return found
         # numba adds definitions by making the function anew.
         if found not in remembered:
-            remembered[found] = _Function(found.templates)
+            own = OF_TWO.get(found.typing_key)
+            remembered[found] = _Function((*filter(None, [own]), *found.templates))
         return remembered[found]
 
     shared = copy.copy(context)
@@ -120,9 +127,66 @@ class _Lowering(NativeLowering):
         return KernelLower
 
 
-# What passes are for that kernels have no use for, and that take a tenth of the time: closures, and
-# expressions of whole arrays.
-_UNUSED = {"inline_closure_likes", "nopython_rewrites"}
+# numba's own look each time at how long variables live, which only counters of references ask for.
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _Processing(IRProcessing):
+    """Gives loops the form that later passes rely on."""
+
+    _name = "kernel_processing"
+
+    def run_pass(self, state):
+        state.func_ir.blocks = canonicalize_cfg(state.func_ir.blocks)
+        return True
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _Versions(ReconstructSSA):
+    """Makes several variables of one that is set several times."""
+
+    _name = "kernel_versions"
+
+    def run_pass(self, state):
+        state.func_ir = reconstruct_ssa(state.func_ir)
+        self._patch_locals(state)
+        state.func_ir._definitions = build_definitions(state.func_ir.blocks)  # noqa: SLF001
+        return True
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _Joining(PreLowerStripPhis):
+    """Sets variables where branches part, not where they meet."""
+
+    _name = "kernel_joining"
+
+    def run_pass(self, state):
+        state.func_ir = self._strip_phi_nodes(state.func_ir)
+        state.func_ir._definitions = build_definitions(state.func_ir.blocks)  # noqa: SLF001
+        return True
+
+
+_OWN = {
+    NativeLowering: _Lowering,
+    IRProcessing: _Processing,
+    ReconstructSSA: _Versions,
+    PreLowerStripPhis: _Joining,
+}
+# What passes are for that kernels have no use for, and that take a seventh of the time: closures,
+# expressions of whole arrays, `with`, `raise`, branches that depend on types, and what is told of
+# types to readers.
+_UNUSED = {
+    "LiteralPropagation",
+    "Rewrite dynamic raises",
+    "annotate_types",
+    "dead_branch_prune",
+    "dump_parfor_diagnostics",
+    "find_literally",
+    "inline_closure_likes",
+    "literal_unroll",
+    "make_function_op_code_to_jit_function",
+    "nopython_rewrites",
+    "rewrite_semantic_constants",
+    "with_lifting",
+}
 # And where no references are counted: when variables are not needed any more.
 _OF_REFERENCES = {"ir_legalization"}
 
@@ -143,7 +207,7 @@ class KernelCompiler(Compiler):
             # Else numba looks after each pass at how long variables live, which nobody asks for.
             pipeline._ENFORCING = False  # noqa: SLF001
             pipeline.passes = [
-                (_Lowering, *rest) if step is NativeLowering else (step, *rest)
+                (_OWN.get(step, step), *rest)
                 for step, *rest in pipeline.passes
                 if step.name() not in unused
             ]

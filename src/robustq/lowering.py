@@ -7,14 +7,17 @@ knows, and writes it for any array there could be: most of the time to compile w
 
 import operator
 from collections import Counter
+from typing import Any
 
 from numba import types
 from numba.core import ir
-from numba.core.cgutils import unpack_tuple
+from numba.core.cgutils import alloca_once, unpack_tuple
 from numba.core.lowering import Lower
+from numba.core.typing.templates import AbstractTemplate, signature
+from numba.extending import lower_builtin
 from numba.np.arrayobj import fix_integer_index, load_item, store_item
 
-__all__ = ["KernelLower"]
+__all__ = ["OF_TWO", "KernelLower"]
 
 # By the methods of LLVM's builder.
 _OF_FLOATS = {operator.add: "fadd", operator.sub: "fsub", operator.mul: "fmul"}
@@ -22,6 +25,43 @@ _OF_FLOATS |= {operator.truediv: "fdiv"}  # as in numpy, without a look at what 
 _OF_INTEGERS = {operator.add: "add", operator.sub: "sub", operator.mul: "mul"}
 _COMPARED = {operator.lt: "<", operator.le: "<=", operator.gt: ">", operator.ge: ">="}
 _COMPARED |= {operator.eq: "==", operator.ne: "!="}
+
+
+class _Smaller(AbstractTemplate):
+    """The smaller of two numbers of one kind, for which numba would compile a function."""
+
+    key = min
+
+    def generic(self, args, kws):
+        if not kws and args in _PAIRS:
+            return signature(args[0], *args)
+        return None
+
+
+class _Larger(_Smaller):
+    """The larger one."""
+
+    key = max
+
+
+OF_TWO: dict[Any, Any] = {min: _Smaller, max: _Larger}
+_PAIRS = {(types.float64, types.float64), (types.int64, types.int64)}
+
+
+def _take_one(sign):
+    def take(_context, builder, given, arguments):
+        one, other = arguments
+        compare = builder.icmp_signed
+        if given.return_type == types.float64:
+            compare = builder.fcmp_ordered
+        return builder.select(compare(sign, other, one), other, one)
+
+    return take
+
+
+for _pair in _PAIRS:
+    lower_builtin(min, *_pair)(_take_one("<"))
+    lower_builtin(max, *_pair)(_take_one(">"))
 
 
 class KernelLower(Lower):
@@ -69,6 +109,12 @@ class KernelLower(Lower):
     def _alloca_var(self, name, fetype):
         if self._counts or name not in self._kept:
             super()._alloca_var(name, fetype)
+
+    def alloca_lltype(self, name, lltype, datamodel=None):
+        """Return room for a variable; how large it is only a debugger would ask."""
+        if self._disable_sroa_like_opt:
+            return super().alloca_lltype(name, lltype, datamodel)
+        return alloca_once(self.builder, lltype, name=name)
 
     def lower_binop(self, resty, expr, op):
         """Return a sum, a product or a comparison."""

@@ -17,6 +17,7 @@ from robustq import (
     NaiveBayesClassifier,
     UnsupportedError,
 )
+from robustq.core.neighbourhoods import read
 from robustq.explaining.words import say_value
 from tests.families.toy import ToyClassifier
 
@@ -253,6 +254,14 @@ def test_changes_of_forests_tell_the_path():
     assert parts == {"root", "weights", "leaf_classes", "leaf_features"}
     assert any("where " in repr(change) and "in tree " in repr(change) for change in changes)
     assert any(repr(change).startswith("tree ") for change in changes)
+
+
+@every_model
+@every_name
+def test_a_summary_alone_is_the_summary_of_the_explanations(name, perturbation):
+    model, table = MODELS[name], table_of(name)
+    alone = model._summarise(table, read(perturbation))
+    assert alone.to_dict() == model.explain(table, perturbation).summary().to_dict()
 
 
 @every_model

@@ -132,7 +132,7 @@ def _describe_hanging(
     count = min(X.num_rows, FEW_ROWS, max(most // X.num_columns, 1))
     sample = np.unique(np.linspace(0, X.num_rows - 1, count).round().astype(np.int64))
     with ignoring_unknown_values():
-        summary = model.explain(take_rows(X, sample), ball).summary()
+        summary = model._summarise(take_rows(X, sample), ball)  # noqa: SLF001
     return {"rows": summary.rows, "features": summary.to_dict()}
 
 

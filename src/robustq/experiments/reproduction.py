@@ -26,6 +26,7 @@ from .summary import figure_name, summarise
 from .workers import Silence, Watcher, Workers
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from matplotlib.figure import Figure
 
     from robustq.rejection import Comparison, Curve
@@ -102,8 +103,7 @@ def reproduce(
         pieces = store.find()
         kept = len(pieces)
         missing = [piece for piece in plan.pieces() if piece not in pieces]
-        _run(plan, missing, store, data, crew, watcher)
-        pieces |= {piece: store.read(piece) for piece in missing}
+        pieces |= _run(plan, missing, store, data, crew, watcher)
         results = {model: collect(plan, model, pieces) for model in plan.models}
         tables = {model: found.comparison for model, found in results.items()}
         summary = summarise(plan, data, results)
@@ -208,8 +208,8 @@ def _run(
     data: dict[str, DataSet],
     workers: Workers,
     watcher: Watcher,
-) -> None:
-    """Run pieces; each keeps its result."""
+) -> dict[Piece, pa.Table]:
+    """Run pieces; each keeps its result, which is read while others run."""
     tasks = [
         _Running(
             plan,
@@ -225,8 +225,11 @@ def _run(
     tasks.sort(key=lambda task: -task.cost)
     pictures = 1 + len(plan.models) * len(plan.data_sets)
     watcher.expect(sum(task.cost for task in tasks) + pictures)
+    found: dict[Piece, pa.Table] = {}
     for task, seconds in workers.work(_do, tasks, watcher):
         store.note_time(task.piece, seconds)
+        found[task.piece] = store.read(task.piece)
+    return found
 
 
 def _cost(piece: Piece, data: dict[str, DataSet]) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import os
 import signal
@@ -73,7 +74,8 @@ class Workers:
             self._pool = ProcessPoolExecutor(
                 self.count,
                 mp_context=multiprocessing.get_context("spawn"),
-                initializer=_follow_parent,
+                initializer=_get_ready,
+                initargs=(gc.get_threshold(),),
             )
         return self
 
@@ -110,6 +112,7 @@ def _work_apart(
     watcher: Watcher,
 ) -> Iterator[tuple[Task, Result]]:
     running: dict[Future[Result], Task] = {}
+    finished: list[tuple[Task, Result]] = []
     waiting = iter(tasks)
     try:
         while True:
@@ -119,13 +122,15 @@ def _work_apart(
                 with _ignoring_interrupts():
                     # Workers inherit that: Ctrl-C is the parent's to answer.
                     running[pool.submit(function, task)] = task
+            # Only now: whatever is done with results, workers do not wait for it.
+            yield from finished
             if not running:
                 break
+            finished = []
             for done in wait(running, return_when=FIRST_COMPLETED).done:
                 task = running.pop(done)
-                result = done.result()
+                finished.append((task, done.result()))
                 watcher.finish(task)
-                yield task, result
     except BrokenProcessPool as error:
         msg = (
             "a worker process was ended from outside, perhaps for lack of memory; start the same "
@@ -154,8 +159,9 @@ def _ignoring_interrupts() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-def _follow_parent() -> None:
-    """End when the parent has ended, however it did."""
+def _get_ready(garbage: tuple[int, int, int]) -> None:
+    """Look for garbage as often as the parent, and end when it has ended, however it did."""
+    gc.set_threshold(*garbage)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = multiprocessing.parent_process()
     if parent is not None:

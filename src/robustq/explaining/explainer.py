@@ -59,6 +59,8 @@ class Findings:
         Where the model can do without the cell.
     records : ndarray of shape (rows,)
         How many training records flip predictions, where the model can tell.
+    brief : bool
+        Whether only a summary is asked for: then nobody finds `without` and `records`.
     """
 
     model: Model
@@ -73,13 +75,20 @@ class Findings:
     without_prediction: Indices
     possible: Bools
     records: Floats
+    brief: bool = False
     _moves: dict[int, tuple[list[list[Move]], str]] = field(default_factory=dict)
     _told: dict[int, Told] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     @classmethod
     def empty(
-        cls, model: Model, words: Words, table: Table, neighbourhood: Neighbourhood
+        cls,
+        model: Model,
+        words: Words,
+        table: Table,
+        neighbourhood: Neighbourhood,
+        *,
+        brief: bool = False,
     ) -> Findings:
         """Return room for the rows of a table."""
         rows, shape = table.rows, (table.width, table.rows)
@@ -96,6 +105,7 @@ class Findings:
             without_prediction=np.empty(shape, dtype=np.int64),
             possible=np.ones(shape, dtype=bool),
             records=np.empty(rows),
+            brief=brief,
         )
 
     @cached_property
@@ -145,11 +155,12 @@ class Findings:
         self.support[:, block] = find_support(self.model, rows, base, numeric)
         for feature in range(self.rows.codes.shape[1]):
             lost = forget(rows, feature, numeric)
-            found, possible = quantify_possible(self.model, lost, [self.bound])
-            self.without[feature, block] = found.robustness[0]
+            bounds = [] if self.brief and _are_taken(self.model, lost) else [self.bound]
+            found, possible = quantify_possible(self.model, lost, bounds)
+            self.without[feature, block] = found.robustness[0] if bounds else np.nan
             self.without_prediction[feature, block] = found.prediction
             self.possible[feature, block] = possible
-        if self.coupled is not None:
+        if not self.brief and self.coupled is not None:
             self.records[block] = engine.quantify(self.model, rows, [self.coupled]).robustness[0]
 
     @cached_property
@@ -325,6 +336,12 @@ def quantify_possible(
         own, possible[part] = quantify_possible(model, rows[part], bounds)
         found.put(part, own)
     return found, possible
+
+
+def _are_taken(model: Model, rows: Rows) -> bool:
+    """Tell whether rows that lack the same cells are sure to be quantified."""
+    reading = model.read(rows[:1])
+    return reading.check is None and bool(reading.shapes)
 
 
 def _are_refused(model: Model, rows: Rows, bounds: Sequence[Bound]) -> bool:

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from robustq.arrays import Indices
     from robustq.core.neighbourhoods import Bound, Neighbourhood, PerturbationLike
     from robustq.explaining.counterfactuals import Counterfactuals
+    from robustq.explaining.explainer import Findings
     from robustq.explaining.explanation import Explanations
+    from robustq.explaining.summary import Summary
     from robustq.explaining.words import Words
     from robustq.tables import Rows
 
@@ -50,15 +52,23 @@ class ExplainedModel(FittedModel):
         Explanations
             A sequence, with a `summary` of all rows; see `Explanation` for what is in each.
         """
-        from robustq.explaining.explainer import Findings  # noqa: PLC0415 (only where asked for)
-        from robustq.explaining.explanation import Explanations  # noqa: PLC0415
+        from robustq.explaining.explanation import Explanations  # noqa: PLC0415 (only where asked)
 
-        neighbourhood = read(perturbation, parts, sizes)
+        return Explanations(self._look_into(X, read(perturbation, parts, sizes)))
+
+    def _summarise(self, X: Any, neighbourhood: Neighbourhood) -> Summary:
+        """Return the summary of `explain`, without the rest."""
+        found = self._look_into(X, neighbourhood, brief=True)
+        return found.summarise(np.arange(found.table.rows))
+
+    def _look_into(self, X: Any, neighbourhood: Neighbourhood, *, brief: bool = False) -> Findings:
+        from robustq.explaining.explainer import Findings  # noqa: PLC0415 (only where asked for)
+
         table = self._arrange(X)
         self._bind([neighbourhood])
-        found = Findings.empty(self.model_, self._words(), table, neighbourhood)
+        found = Findings.empty(self.model_, self._words(), table, neighbourhood, brief=brief)
         self._report_unknown(table, self._for_each_block(table, found.fill))
-        return Explanations(found)
+        return found
 
     def find_hanging(self, X: Any, perturbation: PerturbationLike = "tv") -> Indices:
         """Return the position of the feature that each prediction hangs on, −1 if there is none.

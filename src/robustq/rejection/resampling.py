@@ -94,7 +94,10 @@ def resample(
         rows = np.sort(np.random.default_rng(random_state).permutation(len(rows))[:MOST_ROWS])
     ranked = {name: _rank(right[rows], trust[rows]) for name, (_, trust) in read.items()}
     count = int(np.clip(RESAMPLES * FULL_ROWS // max(len(rows), 1), 200, RESAMPLES))
-    draws = {name: np.empty((count, 2)) for name in scores}
+    # Some rank all rows alike, as uncertainties do where there are two classes.
+    keys = {name: order.tobytes() + ends.tobytes() for name, (order, _, ends) in ranked.items()}
+    alike = {key: name for name, key in keys.items()}
+    draws = {name: np.empty((count, 2)) for name in alike.values()}
     kept = np.append(np.linspace(1, len(rows), min(len(rows), AREA_POINTS)), 0)
     kept[-1] = max(1.0, len(rows) - np.floor(rate * len(rows) + 1e-9))
 
@@ -102,12 +105,13 @@ def resample(
         for index in range(count)[block]:
             rng = np.random.default_rng([random_state, index])
             drawn = np.bincount(rng.integers(0, len(rows), len(rows)), minlength=len(rows))
-            for name, (order, hits, ends) in ranked.items():
+            for name, found in draws.items():
+                order, hits, ends = ranked[name]
                 accuracy = _trace(drawn[order], hits, ends, kept)
-                draws[name][index] = accuracy[:-1].mean(), accuracy[-1]
+                found[index] = accuracy[:-1].mean(), accuracy[-1]
 
     for_each_block(work, count, 50)
-    return Resampled(values, draws)
+    return Resampled(values, {name: draws[alike[key]] for name, key in keys.items()})
 
 
 def _rank(right: Bools, trust: Floats) -> tuple[np.ndarray, Bools, np.ndarray]:

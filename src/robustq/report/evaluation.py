@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-__all__ = ["as_json", "write_evaluation"]
+__all__ = ["as_json", "draw_evaluation", "write_evaluation"]
 
 # Inches: small, so that letters are large enough on a phone.
 WIDE, NARROW = (5.8, 4.2), (4.6, 3.6)
@@ -27,7 +27,12 @@ SINGLE = 0.75
 
 
 def write_evaluation(
-    found: Sequence[Mapping[str, Any]], path: str | Path, *, title: str, text: str = ""
+    found: Sequence[Mapping[str, Any]],
+    path: str | Path,
+    *,
+    title: str,
+    text: str = "",
+    pictures: Sequence[Mapping[str, str]] | None = None,
 ) -> None:
     """Write a page about one model or several.
 
@@ -39,8 +44,10 @@ def write_evaluation(
     title : str
     text : str
         What the page begins with.
+    pictures : sequence of dict, optional
+        What `draw_evaluation` returned for each of them.
     """
-    pictures = [_draw(model) for model in found]
+    pictures = list(map(draw_evaluation, found)) if pictures is None else pictures
     page = fill(
         "evaluation.html",
         models=[
@@ -79,7 +86,8 @@ def _finite(value: Any) -> Any:
     return value
 
 
-def _draw(found: Mapping[str, Any]) -> dict[str, str]:
+def draw_evaluation(found: Mapping[str, Any]) -> dict[str, str]:
+    """Return the pictures of a model, as a page holds them."""
     import numpy as np  # noqa: PLC0415
     from matplotlib.figure import Figure  # noqa: PLC0415 (slow to import)
 

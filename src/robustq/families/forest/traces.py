@@ -87,12 +87,16 @@ def _unfold(forest: Forest) -> Floats:
     """Return the entry of each value at each leaf."""
     shape = forest.leaves, len(forest.sizes)
     seen, starts = forest.seen.reshape(shape), forest.starts[:-1].reshape(shape)
-    factors = np.empty((forest.leaves, sum(forest.sizes)))
+    # Values one after the other: numpy is slow along rows as short as theirs.
+    at = np.empty((sum(forest.sizes), forest.leaves), dtype=np.int32)
     for feature, (size, place) in enumerate(zip(forest.sizes, forest.base_starts, strict=False)):
-        values = np.arange(size, dtype=np.uint64)
-        own = ((seen[:, feature, None] >> values) & np.uint64(1)).astype(np.int32)
-        at = starts[:, feature, None] + np.cumsum(own, axis=1, dtype=np.int32) * own
-        factors[:, place : place + size] = forest.entry_probs[at]
+        bits, first = seen[:, feature].copy(), starts[:, feature].copy()
+        before = np.zeros(forest.leaves, dtype=np.int32)
+        for value in range(size):
+            own = ((bits >> np.uint64(value)) & np.uint64(1)).astype(np.int32)
+            before += own
+            at[place + value] = first + before * own
+    factors = np.ascontiguousarray(forest.entry_probs[at].T)
     factors.setflags(write=False)
     return factors
 
