@@ -475,6 +475,22 @@ def test_rows_with_gaps_reach_what_a_plain_walk_finds(numeric, monkeypatch):
             assert found == [descend(forest, root, *cells) for root in forest.roots[:-1].tolist()]
 
 
+def test_rows_with_gaps_that_reach_more_than_is_kept_are_the_same_to_the_bit(monkeypatch):
+    rng = np.random.default_rng(60)
+    X, y = rng.integers(0, 5, (300, 6)).astype(str).astype(object), rng.integers(0, 3, 300)
+    model = GenerativeForestClassifier(4, random_state=0).fit(X, y)
+    X[rng.random(X.shape) < 0.3] = None
+    rows = model.encoding_.encode(Table.read(X[:120]))
+    kept = quantify(model.model_, rows, [get("tv"), get("epsilon")])
+    monkeypatch.setattr(engine._Work, "_solve_reached", None)
+    monkeypatch.setattr(spreading, "ROWS_AT_ONCE", 50)
+    monkeypatch.setattr(spreading, "LEAVES", 1)
+    monkeypatch.setattr(spreading, "MOST_REACHED", 200)
+    again = quantify(model.model_, rows, [get("tv"), get("epsilon")])
+    np.testing.assert_array_equal(again.robustness, kept.robustness)
+    np.testing.assert_array_equal(again.tipping, kept.tipping)
+
+
 @pytest.mark.parametrize("name", ["tv", "chi2"])
 def test_rows_with_gaps_of_which_all_trees_vanish_need_no_recursion(name, monkeypatch):
     rng = np.random.default_rng(59)

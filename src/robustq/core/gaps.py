@@ -11,6 +11,8 @@ from .mixtures import NEAR, Straight
 from .scale import STEP
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from numpy.typing import NDArray
 
     from robustq.arrays import Bools, Codes, Floats, Indices
@@ -87,17 +89,35 @@ def make_lanes(rows: int, lanes: int) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class Gaps(Straight):
-    """Rows with missing cells."""
+    """Rows with missing cells.
 
-    reached: Reached
+    Attributes
+    ----------
+    reached : iterable of pairs (slice, Reached)
+        What some of the rows after the others reach; it is asked for once for each neighbourhood.
+    """
+
+    reached: Iterable[tuple[slice, Reached]]
 
     def solve(self, perturbed: Perturbed, found: Quantified) -> tuple[Floats, Indices]:
         """Return x and the tipping class of each row; x is NaN where rounding would show."""
-        from . import _gap_kernels as kernels  # noqa: PLC0415 (numba is imported when needed)
-
-        made, tables, reached = self.made(perturbed), self.tables, self.reached
         rows = len(found.prediction)
         y, tipping = np.empty(rows), np.empty(rows, dtype=np.int64)
+        for block, reached in self.reached:
+            self._search(perturbed, reached, found.take(block), (y[block], tipping[block]))
+        return self.forget_unclear(perturbed, y), tipping
+
+    def _search(
+        self,
+        perturbed: Perturbed,
+        reached: Reached,
+        found: Quantified,
+        out: tuple[Floats, Indices],
+    ) -> None:
+        """Write x and the tipping class of some rows."""
+        from . import _gap_kernels as kernels  # noqa: PLC0415 (numba is imported when needed)
+
+        made, tables = self.made(perturbed), self.tables
         edges, about, trees = self._measured(perturbed)
         leaves, splits = reached.extent
         kernels.search(
@@ -105,9 +125,8 @@ class Gaps(Straight):
             *(found.prediction, found.runner_up, made.limit),
             NEAR * (self.factors + tables.depth),
             _make_room(tables.class_probs.shape[1], leaves + splits),
-            *(y, tipping),
+            *out,
         )
-        return self.forget_unclear(perturbed, y), tipping
 
     def _measured(self, perturbed: Perturbed) -> tuple[Floats, Floats, tuple[int, int]]:
         """Return the edges as kernels read them, and what is known of the paths to leaves.

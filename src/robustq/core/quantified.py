@@ -63,7 +63,7 @@ class Quantified:
         self.robustness[:, rows] = part.robustness
         self.tipping[:, rows] = part.tipping
 
-    def take(self, rows: Indices) -> Quantified:
+    def take(self, rows: Indices | slice) -> Quantified:
         """Return what was found for some rows, in any order."""
         return Quantified(
             self.prediction[rows],

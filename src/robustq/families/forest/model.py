@@ -23,7 +23,7 @@ from robustq.core.scale import STEP
 from robustq.core.whole_mixtures import MixtureParts, WholeMixtures
 
 from .local_models import CLASSES, FEATURES, PARTS, ROOT, WEIGHTS, ForestLocals
-from .spreading import MOST_REACHED, Spreader
+from .spreading import Spreader
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -333,14 +333,10 @@ class Forest:
             found = self.trace(rows[whole])
             joint[whole] = found.joint
             shapes += self._offer(whole, rows[whole], found)
-        room = MOST_REACHED
-        for block, part, reached in self._spreader.spread(*_contiguous(rows[some])):
+        for block, part, reached in self._spreader.read(*_contiguous(rows[some])):
             add_base(self, rows[some[block]], part)
             joint[some[block]] = part
-            room -= len(reached.splits)
-            # More are not kept: the recursion finds them again, a few at a time.
-            if room >= 0:
-                shapes.append((some[block], Gaps(*about, reached)))
+            shapes.append((some[block], Gaps(*about, reached)))
         return Reading(joint, shapes)
 
     def _offer(self, where: Indices, rows: Rows, trace: Trace) -> list[tuple[Indices, Shape]]:

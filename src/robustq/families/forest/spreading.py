@@ -11,7 +11,7 @@ import numpy as np
 from robustq.core.gaps import Reached
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from numpy.typing import NDArray
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from .model import Forest
 
-__all__ = ["MOST_REACHED", "Spreader"]
+__all__ = ["Again", "Spreader"]
 
 # How many rows go together, and how many splits that they reach are kept for a block of rows (some
 # 100 MB).
@@ -33,6 +33,16 @@ class Spreader:
     """Finds what rows with missing cells reach of a forest."""
 
     forest: Forest
+
+    def read(
+        self, codes: Codes, numbers: Floats
+    ) -> Iterator[tuple[slice, Floats, Iterable[tuple[slice, Reached]]]]:
+        """As `spread`; what rows reach is kept up to a limit, and then found again when needed."""
+        room = MOST_REACHED
+        for block, joint, reached in self.spread(codes, numbers):
+            room -= len(reached.splits)
+            kept = [(slice(0, len(joint)), reached)]
+            yield block, joint, kept if room >= 0 else Again(self, codes[block], numbers[block])
 
     def spread(self, codes: Codes, numbers: Floats) -> Iterator[tuple[slice, Floats, Reached]]:
         """Yield log p(c, f) of rows with any evidence, and what they reach, for a few at a time."""
@@ -96,3 +106,17 @@ class Spreader:
             *(np.zeros(len(reached.leaves), dtype=np.int32), reached.uneven),
         )
         return out
+
+
+@dataclass(frozen=True, eq=False)
+class Again:
+    """What rows reach, found each time it is asked for: more than could be kept."""
+
+    spreader: Spreader
+    codes: Codes
+    numbers: Floats
+
+    def __iter__(self) -> Iterator[tuple[slice, Reached]]:
+        """Yield what rows reach, for a few at a time."""
+        for block, _, reached in self.spreader.spread(self.codes, self.numbers):
+            yield block, reached
