@@ -175,3 +175,29 @@ def test_a_single_column_is_no_table(series):
 def test_sparse_arrays_are_refused():
     with pytest.raises(InputError, match=r"Sparse data is not supported: .*toarray"):
         Table.read(sp.eye_array(3).tocsr())
+
+
+@pytest.mark.parametrize("rows", [20, 500])
+@pytest.mark.parametrize("kind", ["int64", "int32", "double", "string", "words", "gaps"])
+def test_columns_of_a_frame_have_the_codes_of_their_values(kind, rows):
+    numbers = np.random.default_rng(0).integers(-3, 9, rows)
+    words = pa.array(numbers).cast(pa.string())
+    column = {
+        "string": words,
+        "words": words.dictionary_encode(),
+        "gaps": pa.array(numbers, mask=numbers == 2),
+    }.get(kind)
+    column = pa.array(numbers).cast(kind) if column is None else column
+    known = pa.table(
+        {"x": column.filter(pa.array(numbers < 7)), "y": ["a"] * int((numbers < 7).sum())}
+    )
+    encoding = Encoding.learn(Table.read(known), np.ones(known.num_rows), bins=3, categorical=["x"])
+    table = Table.read(pa.table({"x": column, "y": ["b"] * rows}))
+    codes = encoding.encode(table.slice(slice(3, rows))).codes
+    position = encoding.columns[0].positions
+    expected = [
+        MISSING if value is None else position.get(value, UNKNOWN)
+        for value in column.to_pylist()[3:]
+    ]
+    assert codes[:, 0].tolist() == expected
+    assert set(codes[:, 1]) == {UNKNOWN}

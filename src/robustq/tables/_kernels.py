@@ -4,15 +4,22 @@ import numba
 import numpy as np
 from numba import types
 
-from robustq.kernels import code_matrix, code_matrix_out, int_vector, int_vector_out, kernel
+from robustq.kernels import (
+    code_matrix,
+    code_matrix_out,
+    code_vector,
+    int_vector,
+    int_vector_out,
+    kernel,
+)
 
-__all__ = ["find_distinct", "look_up"]
+__all__ = ["find_distinct", "look_up", "look_up_column", "recode"]
 
 
 @kernel(
     types.void(
         types.Array(types.int64, 2, "A", readonly=True),
-        *(int_vector, int_vector, types.Array(types.int32, 1, "C", readonly=True)),
+        *(int_vector, int_vector, code_vector),
         code_matrix_out,
     )
 )
@@ -27,6 +34,28 @@ def look_up(values, starts, offsets, table, codes):
             # What is below 0 is far above the last.
             position = min(np.uint64(values[row, j] - starts[j]), last)
             codes[row, j] = table[np.uint64(offsets[j]) + position]
+
+
+column_out = types.Array(types.int32, 1, "A")
+
+
+@kernel(types.void(int_vector, types.int64, code_vector, column_out))
+def look_up_column(values, start, table, codes):
+    """Write the code of each integer of a column: what stands in the table from start upward.
+
+    The first and the last of the table are of unknown values: whatever is outside has them.
+    """
+    last = np.uint64(len(table) - 1)
+    for row in range(len(values)):
+        # What is below 0 is far above the last.
+        codes[row] = table[min(np.uint64(values[row] - start), last)]
+
+
+@kernel(types.void(code_vector, code_vector, column_out))
+def recode(indices, table, codes):
+    """Write what stands in a table for each index."""
+    for row in range(len(indices)):
+        codes[row] = table[np.uint64(indices[row])]
 
 
 @numba.njit(nogil=True, inline="always")

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from robustq.exceptions import InputError
 
 from .codes import MISSING, UNKNOWN
-from .table import as_objects
+from .table import FEW_ROWS, as_objects
 from .texts import is_date, is_text, say_dates
 
 if TYPE_CHECKING:
@@ -67,6 +67,21 @@ class Categorical:
             # Where 64 bits with a sign do not hold everything, Python's integers do.
             return self._encode_objects(values.astype(object))
         return self._encode_numbers(values)
+
+    def write(self, column: Column, label: str, codes: Codes) -> None:
+        """Write the code of each value where it belongs, as `encode` tells it."""
+        values = _plain(column, label) if len(column) > FEW_ROWS else column
+        if isinstance(values, pa.DictionaryArray) and _can_point(values):
+            from . import _kernels  # noqa: PLC0415 (numba is imported when it is needed)
+
+            lookup = self._encode_objects(as_objects(values.dictionary.to_pylist()))
+            _kernels.recode(values.indices.to_numpy(), lookup, codes)
+        elif _holds_int64(values) and self.lookup is not None and not self._has_wide_integers:
+            from . import _kernels  # noqa: PLC0415
+
+            _kernels.look_up_column(values, *self.lookup, codes)
+        else:
+            codes[:] = self.encode(values, label)
 
     @cached_property
     def _has_wide_integers(self) -> bool:
@@ -185,6 +200,15 @@ class Numeric:
             )
             raise InputError(msg)
         return numbers
+
+
+def _can_point(values: pa.DictionaryArray) -> bool:
+    """Tell whether all indices of a dictionary are there, and plain."""
+    return values.indices.type == pa.int32() and not values.indices.null_count
+
+
+def _holds_int64(values: Any) -> bool:
+    return isinstance(values, np.ndarray) and values.dtype == np.int64 and values.flags.c_contiguous
 
 
 def _decode(categories: tuple[Category, ...], codes: Codes) -> np.ndarray[Any, Any]:

@@ -229,6 +229,8 @@ class Encoding:
                 numbers = column.read(values, label)
                 rows.numbers[:, self._slots[index]] = numbers
                 rows.codes[:, index] = np.where(np.isnan(numbers), MISSING, 0)
+            elif isinstance(column, Categorical):
+                column.write(values, label, rows.codes[:, index])
             else:
                 rows.codes[:, index] = column.encode(values, label)
         return rows
