@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["STDOUT", "Writer", "check_ending", "open_writer"]
 
 STDOUT = "-"
+BATCH_ROWS = 1 << 16  # that a column hands on at a time
 ENDINGS = (".parquet", ".pq", ".csv", ".csv.gz", ".jsonl", ".ndjson", ".xlsx")
 
 
@@ -79,10 +80,12 @@ def _choose_ways(schema: pa.Schema) -> dict[str, Any]:
     """Return how the columns of a Parquet file are written: what costs more than it saves is not.
 
     Fractions hardly repeat and hardly get smaller; whole numbers, such as those of the rows and
-    classes, lie close to their neighbours, and a dictionary of them would be made anew; of words,
-    nobody asks for the smallest and the largest.
+    classes, lie close to their neighbours, and a dictionary of them would be made anew. Only what
+    may be in order, such as the numbers of the rows, has a smallest and a largest that tell more
+    of a part of a file than of all of it.
     """
     kinds = {field.name: _plain(field.type) for field in schema}
+    ordered = [field.name for field in schema if pa.types.is_integer(field.type)]
     whole = [name for name, kind in kinds.items() if pa.types.is_integer(kind)]
     fractions = {name for name, kind in kinds.items() if pa.types.is_floating(kind)}
     plain = {*whole, *fractions}
@@ -93,7 +96,8 @@ def _choose_ways(schema: pa.Schema) -> dict[str, Any]:
         "compression": "zstd" if nested else packed,
         "use_dictionary": [name for name in kinds if name not in plain],
         "column_encoding": dict.fromkeys(whole, "DELTA_BINARY_PACKED"),
-        "write_statistics": sorted(plain),
+        "write_statistics": ordered,
+        "write_batch_size": BATCH_ROWS,
     }
 
 

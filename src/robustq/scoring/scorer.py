@@ -200,7 +200,7 @@ class Scorer:
         if self.gate is not None:
             tally.accepted = int(np.count_nonzero(columns["accepted"]))
         each = zip(self.neighbourhoods, found.robustness, strict=True)
-        tally.flipped = {one.name for one, sizes in each if np.isfinite(sizes).any()}
+        tally.flipped = {one.name for one, sizes in each if sizes.min(initial=np.inf) < np.inf}
         return pa.table(columns), tally
 
     def stream(
@@ -280,7 +280,8 @@ def _check_threads(threads: Any) -> None:
 def _as_dictionary(positions: Indices, values: list[Any]) -> pa.DictionaryArray:
     codes = np.asarray(positions, dtype=np.int32)
     mask = codes < 0 if len(codes) and codes.min() < 0 else None
-    return pa.DictionaryArray.from_arrays(pa.array(codes, mask=mask), pa.array(values))
+    # Positions need no check: they are those of our own classes.
+    return pa.DictionaryArray.from_arrays(pa.array(codes, mask=mask), pa.array(values), safe=False)
 
 
 def number_rows(table: pa.Table, before: int) -> pa.Table:
