@@ -53,9 +53,10 @@ def look_up_column(values, start, table, codes):
 
 @kernel(types.void(code_vector, code_vector, column_out))
 def recode(indices, table, codes):
-    """Write what stands in a table for each index."""
+    """Write what stands in a table for each index; whatever is outside has the last."""
+    last = np.uint64(len(table) - 1)
     for row in range(len(indices)):
-        codes[row] = table[np.uint64(indices[row])]
+        codes[row] = table[min(np.uint64(indices[row]), last)]
 
 
 @numba.njit(nogil=True, inline="always")

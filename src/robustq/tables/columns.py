@@ -204,7 +204,8 @@ class Numeric:
 
 def _can_point(values: pa.DictionaryArray) -> bool:
     """Tell whether all indices of a dictionary are there, and plain."""
-    return values.indices.type == pa.int32() and not values.indices.null_count
+    plain = values.indices.type == pa.int32() and len(values.dictionary) > 0
+    return plain and not values.indices.null_count
 
 
 def _holds_int64(values: Any) -> bool:
