@@ -8,7 +8,7 @@ from importlib import import_module
 import pytest
 
 from robustq import ahead
-from robustq.cli.demo import LATER
+from robustq.families.compiling import NEEDED_LATER
 from robustq.kernels import KERNELS
 
 QUICK = "robustq.tables._kernels.find_distinct"
@@ -65,7 +65,7 @@ def test_what_is_kept_at_home_is_found_where_the_package_cannot_be_written(tmp_p
     assert ahead._is_kept(QUICK)
 
 
-@pytest.mark.parametrize("name", LATER)
+@pytest.mark.parametrize("name", NEEDED_LATER)
 def test_the_demo_names_kernels_that_are_there(name):
     import_module(name.rpartition(".")[0])
     assert name in KERNELS

@@ -9,6 +9,7 @@ import typer
 
 from robustq.ahead import compile_ahead
 from robustq.blocks import count_cores
+from robustq.families.compiling import NEEDED_LATER
 
 from .consoles import (
     check_folder,
@@ -28,17 +29,6 @@ __all__ = ["demo"]
 
 MODELS = ("naive_bayes", "forest")
 SHOWN = 10
-# Half of the time that compiling takes: what is needed last, and before it what can be had in time.
-LATER = (
-    "robustq.core._divergence_kernels.search",
-    "robustq.core._mixture_kernels.search",
-    "robustq.families.forest._reach_kernels.count_reached",
-    "robustq.families.forest._reach_kernels.reach",
-    "robustq.core._circuit_kernels.solve",
-    "robustq.families.forest._factor_kernels.gather",
-    "robustq.core._whole_kernels.solve",
-    "robustq.families.forest._spread_kernels.weigh_reached",
-)
 
 
 def demo(
@@ -52,7 +42,7 @@ def demo(
     """
     check_folder(output)
     if count_cores() > 1:
-        compile_ahead(LATER)
+        compile_ahead(NEEDED_LATER)
     start_up()
     from robustq import datasets  # noqa: PLC0415 (slow to import)
     from robustq.experiments.evaluation import evaluate  # noqa: PLC0415
