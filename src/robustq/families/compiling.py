@@ -11,5 +11,6 @@ NEEDED_LATER = (
     "robustq.core._circuit_kernels.solve",
     "robustq.families.forest._factor_kernels.gather",
     "robustq.core._whole_kernels.solve",
+    "robustq.families.forest._spread_kernels.spread",
     "robustq.families.forest._spread_kernels.weigh_reached",
 )
