@@ -86,8 +86,7 @@ def climb(x, base, cut, chi2, lists):
         rate = first * inverse
         slope += rate
         bend += 2.0 * half_second * inverse - rate * rate
-        sound, low = (up > SAFE) & (up < 1.0 / SAFE), fill(1.0)
-        ratio = up
+        sound, ratio = (up > SAFE) & (up < 1.0 / SAFE), up
         if below > 0:
             end = min(start + CHUNK, below)
             low, first, half_second = _multiply(x, lower, start, end, True, math.inf)
