@@ -442,14 +442,32 @@ def descend(forest, node, row, numbers):
     return node, *sides
 
 
-def unfold(place, leaves, splits):
+def unfold(reached, tree, row):
     """Return the same from what a kernel has found."""
-    if place == 0:
-        return None
-    if place < 0:
-        return int(leaves[-1 - place])
-    node, left, right = (int(number) for number in splits[place - 1])
-    return node, unfold(left, leaves, splits), unfold(right, leaves, splits)
+    _, _, root, origin, *_ = reached.trees[tree].tolist()
+
+    def find(place):
+        if place < 0:
+            leaves = reached.leaves[:, 1].searchsorted(-1 - place, side="right") - 1
+            return int(reached.leaves[leaves, 0])
+        start = reached.trees[tree, 0]
+        starts = reached.splits[start : reached.trees[tree, 1], 1]
+        node, first, count, left, right, group = reached.splits[
+            start + starts.searchsorted(place, side="right") - 1
+        ].tolist()
+        members = reached.members[origin + first : origin + first + count].tolist()
+        at = members.index(row)
+        sides = []
+        for side, child in enumerate((left, right)):
+            masks = reached.masks[group + side : group + side + 2 * (at // 8 + 1) : 2].tolist()
+            goes = [mask >> bit & 1 for mask in masks for bit in range(8)]
+            # Who goes stands there in order; leaves are counted down.
+            passed = sum(goes[:at])
+            place_below = child - passed if child < 0 else child + passed
+            sides.append(find(place_below) if goes[at] else None)
+        return node, *sides
+
+    return find(root - row if root < 0 else root + row)
 
 
 @pytest.mark.parametrize("numeric", [False, True])
@@ -462,17 +480,19 @@ def test_rows_with_gaps_reach_what_a_plain_walk_finds(numeric, monkeypatch):
     X[rng.random(X.shape) < 0.4] = None
     rows = model.encoding_.encode(Table.read(X[:40]))
     forest = model.model_
-    # For few rows there is room, and then for some more.
-    monkeypatch.setattr(spreading, "SPLITS", 9)
-    blocks = list(Spreader(forest).spread(rows.codes, rows.numbers))
-    assert len(blocks) > 1
-    for block, _, reached in blocks:
+    # There is little room, and then more.
+    monkeypatch.setattr(spreading, "SPLITS", 1)
+    monkeypatch.setattr(spreading, "LEAST", 8)
+    monkeypatch.setattr(spreading, "ROWS_AT_ONCE", 21)
+    _, spread = Spreader(forest).read(rows.codes, rows.numbers)
+    blocks = list(spread)
+    assert [block for block, _ in blocks] == [slice(0, 21), slice(21, 40)]
+    for block, found in blocks:
+        reached = found._replace(leaves=found.leaves[: found.trees[-1, 5]])
         for i, row in enumerate(range(block.start, block.stop)):
-            leaves = reached.leaves[reached.starts[i] : reached.starts[i + 1]]
-            splits = reached.splits[reached.split_starts[i] : reached.split_starts[i + 1]]
-            found = [unfold(tree + 1, leaves, splits) for tree in range(forest.trees)]
+            below = [unfold(reached, tree, i) for tree in range(forest.trees)]
             cells = rows.codes[row], rows.numbers[row]
-            assert found == [descend(forest, root, *cells) for root in forest.roots[:-1].tolist()]
+            assert below == [descend(forest, root, *cells) for root in forest.roots[:-1].tolist()]
 
 
 def test_rows_with_gaps_that_reach_more_than_is_kept_are_the_same_to_the_bit(monkeypatch):
@@ -484,8 +504,9 @@ def test_rows_with_gaps_that_reach_more_than_is_kept_are_the_same_to_the_bit(mon
     kept = quantify(model.model_, rows, [get("tv"), get("epsilon")])
     monkeypatch.setattr(engine._Work, "_solve_reached", None)
     monkeypatch.setattr(spreading, "ROWS_AT_ONCE", 50)
-    monkeypatch.setattr(spreading, "LEAVES", 1)
-    monkeypatch.setattr(spreading, "MOST_REACHED", 200)
+    monkeypatch.setattr(spreading, "SPLITS", 1)
+    monkeypatch.setattr(spreading, "LEAST", 8)
+    monkeypatch.setattr(spreading, "MOST_REACHED", 2000)
     again = quantify(model.model_, rows, [get("tv"), get("epsilon")])
     np.testing.assert_array_equal(again.robustness, kept.robustness)
     np.testing.assert_array_equal(again.tipping, kept.tipping)

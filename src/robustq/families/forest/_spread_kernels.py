@@ -1,7 +1,7 @@
 """Rows with missing cells: which leaves they reach, and how likely they are there.
 
-A row goes down a tree both ways where a value is missing. What it reaches waits in a line, which is
-the list of splits itself; no step asks which way it goes, since nobody could foresee that.
+Rows go down a tree together, both ways where a value is missing: each split that some of them reach
+has a list of them, of which it makes one for each child. See `core.gaps.Reached`.
 """
 
 import math
@@ -10,20 +10,38 @@ import numpy as np
 from numba import types
 
 from robustq.core._scale_kernels import shrink, times
+from robustq.core.gaps import (
+    COUNT,
+    GROUP,
+    LEAF_AT,
+    LEAF_START,
+    LEAVES_FROM,
+    LEAVES_TO,
+    LEFT,
+    MEMBERS_FROM,
+    NODE,
+    RIGHT,
+    ROOT,
+    SPLITS_FROM,
+    SPLITS_TO,
+    START,
+)
 from robustq.core.scale import LOWEST
 from robustq.kernels import (
     code_matrix,
+    code_matrix_out,
     code_vector,
     code_vector_out,
+    count_bits,
     float_matrix,
     float_matrix_out,
     float_vector_out,
     inner,
     int_vector,
     int_vector_out,
-    joined,
     kernel,
 )
+from robustq.vectors import LANES, divide
 
 from ._mass_kernels import (
     NOTHING,
@@ -37,86 +55,75 @@ from ._mass_kernels import (
 from ._route_kernels import goes_right, routes
 from .model import CHILD, FEATURE, LEAF
 
-__all__ = ["CHILD_AT", "FEATURE_AT", "SET", "TURNS", "WAYS", "spread", "weigh_reached"]
+__all__ = ["spread", "weigh_reached"]
 
 SMALL = 1e-100  # how much less mass leaves may have than others
+ALL = np.uint64((1 << LANES) - 1)
 flags_out = types.Array(types.boolean, 1, "C")
-word_vector = types.Array(types.uint64, 1, "C", readonly=True)
-word_vector_out = types.Array(types.uint64, 1, "C")
-# What splits are: the set of values that go left; and the first child, the feature, and on which
-# sides there is a leaf, from the highest bit down.
-TURNS = SET, WAYS = range(2)
-CHILD_AT, FEATURE_AT = 32, 2
-HALF = np.uint64(2**32 - 1)
-ONE, TWO, THREE = np.uint64(1), np.uint64(2), np.uint64(3)
+words = types.Array(types.uint64, 1, "C", readonly=True)
+masks_out = types.Array(types.uint8, 1, "C")
 
 
 @inner
-def _read_row(codes, row, cells):
-    """Write the value of each feature, and 1 if it is missing."""
-    for feature in range(codes.shape[1]):
+def _part(bits, first, chosen, members, start, count, masks, group, ones, one, others):
+    """Write who of a list goes left, and who goes right; return how many they are."""
+    left, right = np.int64(0), np.int64(0)
+    for k in range(0, count, LANES):
+        valid = ALL if count - k >= LANES else (np.uint64(1) << np.uint64(count - k)) - np.uint64(1)
+        goes_left, others_go = divide(
+            *(bits, first, members, start + k, valid, chosen),
+            *(ones, one + left, others, right),
+        )
+        masks[group], masks[group + 1] = goes_left, others_go
+        left += np.int64(count_bits(goes_left))
+        right += np.int64(count_bits(others_go))
+        group += 2
+    return left, right
+
+
+@inner
+def _part_one(bits, first, chosen, members, start, masks, group, ones, one, others):
+    """As `_part`, of a list of one: what was just written need not be read as part of a vector."""
+    row = members[start]
+    word = bits[np.uint64(first + row)]
+    left, right = np.int64((word & chosen) != 0), np.int64((word & ~chosen) != 0)
+    masks[group], masks[group + 1] = left, right
+    ones[one] = others[0] = row
+    return left, right
+
+
+@inner
+def _part_any(route, node, codes, numbers, members, start, count, masks, group, ones, one, others):
+    """As `_part`, whatever the feature is."""
+    nodes, kinds, slots = route[0], route[4], route[5]
+    feature = nodes[node, FEATURE]
+    left, right = np.int64(0), np.int64(0)
+    for k in range(count):
+        lane = np.uint8(1 << (k & (LANES - 1)))
+        at = group + k // LANES * 2
+        if k & (LANES - 1) == 0:
+            masks[at] = masks[at + 1] = np.uint8(0)
+        row = members[start + k]
         code = codes[row, feature]
-        cells[2 * feature], cells[2 * feature + 1] = code & 63, code < 0
-
-
-@joined
-def _enter(ways, side, goes, first, at, end, begin, leaf, splits, leaves):
-    """Let a child of a split wait, or be a leaf; return where leaves and splits end.
-
-    Nobody could foresee which: it is written as both, and written over where it is not.
-    """
-    ends = (ways >> side) & ONE
-    child = np.int32((ways >> np.uint64(CHILD_AT)) + side)
-    leaves[leaf] = splits[THREE * end] = child
-    place = (end - first + ONE) * (ONE - ends) - (leaf - begin + ONE) * ends
-    splits[THREE * at + side + ONE] = np.int32(place * goes)
-    return leaf + (goes & ends), end + (goes & (ONE - ends))
-
-
-@inner
-def _go_down(turns, cells, leaves, leaf, begin, splits, at, end):
-    """Write what a row reaches below some splits; return where leaves and splits end."""
-    first = at
-    while at < end:
-        node = np.uint64(splits[THREE * at])
-        ways = turns[TWO * node + np.uint64(WAYS)]
-        cell = ((ways & HALF) >> np.uint64(FEATURE_AT)) * TWO
-        missing = cells[cell + ONE]
-        left = (turns[TWO * node + np.uint64(SET)] >> cells[cell]) & ONE
-        for side in (np.uint64(0), ONE):
-            goes = missing | (left ^ side)
-            leaf, end = _enter(ways, side, goes, first, at, end, begin, leaf, splits, leaves)
-        at += ONE
-    return leaf, end
-
-
-@inner
-def _go_anywhere(route, turns, row, codes, numbers, leaves, leaf, begin, splits, at, end):
-    """As `_go_down`, whatever the features are."""
-    nodes, kinds, slots, first = route[0], route[4], route[5], at
-    while at < end:
-        node = np.uint64(splits[THREE * at])
-        ways, feature = turns[TWO * node + np.uint64(WAYS)], nodes[node, FEATURE]
-        code = codes[row, feature]
-        missing, right = np.uint64(code < 0), np.uint64(0)
+        side = np.int64(2)
         if code >= 0:
-            right = np.uint64(
-                goes_right(
-                    *(*route[:4], kinds[feature], slots[feature], np.int64(node)),
-                    *(code, numbers, row),
-                )
-            )
-        for side in (np.uint64(0), ONE):
-            goes = missing | (right ^ side ^ ONE)
-            leaf, end = _enter(ways, side, goes, first, at, end, begin, leaf, splits, leaves)
-        at += ONE
-    return leaf, end
+            side = goes_right(*route[:4], kinds[feature], slots[feature], node, code, numbers, row)
+        if side != 1:
+            ones[one + left] = row
+            masks[at] |= lane
+            left += 1
+        if side != 0:
+            others[right] = row
+            masks[at + 1] |= lane
+            right += 1
+    return left, right
 
 
 @kernel(
     types.int64(
-        *(types.boolean, *routes, word_vector, types.int64, code_matrix, float_matrix),
-        *(word_vector_out, int_vector_out, code_vector_out, int_vector_out, code_vector_out),
+        *(types.boolean, *routes, words, code_matrix, float_matrix, types.int64, int_vector_out),
+        *(code_vector_out, code_matrix_out, code_vector_out, masks_out),
+        *(code_matrix_out, code_vector_out, code_matrix_out),
     )
 )
 def spread(
@@ -128,100 +135,145 @@ def spread(
     kinds,
     slots,
     roots,
-    turns,
-    most,
+    bits,
     codes,
     numbers,
-    cells,
-    starts,
-    leaves,
-    split_starts,
+    tree,
+    ends,
+    spare,
     splits,
+    members,
+    masks,
+    leaves,
+    leaf_members,
+    trees,
 ):
-    """Write the leaves and splits that rows reach, see `gaps.Reached`; return of how many rows.
-
-    All trees wait in one line: of what comes next nothing has just been written.
+    """Write what rows reach of trees, see `gaps.Reached`; return before which tree room ran out.
 
     Parameters
     ----------
     narrow : whether all features are
     nodes … roots : of the forest
-    turns : see `TURNS`, those of one node after the other
-    most : for so many leaves and splits there must be room before a row begins
+    bits : of each feature and row the bit of its value, or all where it is missing
     codes, numbers : of the rows
-    cells : (2 · features,), room
-    starts … splits : written; of leaves their nodes, and the splits one after the other
+    tree : where to go on
+    ends : (6,), how much is filled of splits, members, masks, leaves and their members, and how
+        many members a tree has at most; written
+    spare : room for all rows, and some more
+    splits … trees : written
     """
-    route = nodes, sets, thresholds, lists, kinds, slots
-    leaf, split = np.uint64(0), np.uint64(0)
-    starts[0], split_starts[0] = 0, 0
-    for row in range(len(codes)):
-        if np.int64(leaf) + most > len(leaves) or 3 * (np.int64(split) + most) > len(splits):
-            return row
-        begin, first = leaf, split
-        for tree in range(len(roots) - 1):
-            leaves[leaf] = splits[THREE * split] = roots[tree]
-            ends = np.uint64(nodes[roots[tree], FEATURE] == LEAF)
-            leaf, split = leaf + ends, split + (ONE - ends)
-        if narrow:
-            _read_row(codes, row, cells)
-            leaf, split = _go_down(turns, cells, leaves, leaf, begin, splits, first, split)
+    route, rows = (nodes, sets, thresholds, lists, kinds, slots), len(codes)
+    for at in range(tree, len(roots) - 1):
+        split, member, group, leaf, entry = ends[0], ends[1], ends[2], ends[3], ends[4]
+        if member + rows > len(members) or entry + rows > len(leaf_members):
+            return at
+        if split + 1 > len(splits) or leaf + 2 > len(leaves):
+            return at
+        first, origin, root = split, member, np.int64(roots[at])
+        trees[at, SPLITS_FROM], trees[at, MEMBERS_FROM] = split, member
+        trees[at, LEAVES_FROM], trees[at, ROOT] = leaf, 0
+        if nodes[root, FEATURE] == LEAF:
+            for row in range(rows):
+                leaf_members[entry + row] = row
+            leaves[leaf, LEAF_AT], leaves[leaf, LEAF_START] = nodes[root, CHILD], entry
+            trees[at, ROOT] = -1 - entry
+            leaf, entry = leaf + 1, entry + rows
         else:
-            leaf, split = _go_anywhere(
-                *(route, turns, row, codes, numbers, leaves, leaf, begin, splits, first, split)
-            )
-        starts[row + 1], split_starts[row + 1] = np.int64(leaf), np.int64(split)
-    return len(codes)
+            for row in range(rows):
+                members[member + row] = row
+            splits[split, NODE], splits[split, START], splits[split, COUNT] = root, 0, rows
+            split, member = split + 1, member + rows
+        while first < split:
+            node, count = np.int64(splits[first, NODE]), np.int64(splits[first, COUNT])
+            start = origin + np.int64(splits[first, START])
+            groups = (count + LANES - 1) // LANES * 2
+            room = 2 * count + LANES
+            if member + room > len(members) or entry + room > len(leaf_members):
+                return at
+            if split + 2 > len(splits) or leaf + 3 > len(leaves) or group + groups > len(masks):
+                return at
+            child = np.int64(nodes[node, CHILD])
+            ends_left = nodes[child, FEATURE] == LEAF
+            ones = leaf_members if ends_left else members
+            one = entry if ends_left else member
+            place = np.int64(nodes[node, FEATURE]) * rows
+            if narrow and count == 1:
+                left, right = _part_one(
+                    *(bits, place, sets[node, 1], members, start),
+                    *(masks, group, ones, one, spare),
+                )
+            elif narrow:
+                left, right = _part(
+                    *(bits, place, sets[node, 1], members, start, count),
+                    *(masks, group, ones, one, spare),
+                )
+            else:
+                left, right = _part_any(
+                    *(route, node, codes, numbers, members, start, count),
+                    *(masks, group, ones, one, spare),
+                )
+            splits[first, GROUP] = group
+            splits[first, LEFT] = splits[first, RIGHT] = 0
+            for side in range(2):
+                some = right if side else left
+                if some == 0:
+                    continue
+                below = child + side
+                if nodes[below, FEATURE] == LEAF:
+                    if side:
+                        for k in range(some):
+                            leaf_members[entry + k] = spare[k]
+                    leaves[leaf, LEAF_AT], leaves[leaf, LEAF_START] = nodes[below, CHILD], entry
+                    splits[first, LEFT + side] = -1 - entry
+                    leaf, entry = leaf + 1, entry + some
+                else:
+                    if side:
+                        for k in range(some):
+                            members[member + k] = spare[k]
+                    splits[split, NODE], splits[split, COUNT] = below, some
+                    splits[split, START] = splits[first, LEFT + side] = member - origin
+                    split, member = split + 1, member + some
+            group += groups
+            first += 1
+        trees[at, SPLITS_TO], trees[at, LEAVES_TO] = split, leaf
+        ends[0], ends[1], ends[2], ends[3], ends[4] = split, member, group, leaf, entry
+        ends[5] = max(ends[5], member - origin)
+        leaves[leaf, LEAF_START] = entry
+    return len(roots) - 1
 
 
 @inner
-def _list_known(codes, row, places, known):
-    """Write which features of a row are there, and where their values stand; return how many."""
-    features, some = codes.shape[1], np.int64(0)
-    for feature in range(features):
-        if codes[row, feature] >= 0:
-            known[some] = feature
-            known[features + some] = np.int32(places[feature] + codes[row, feature])
-            some += 1
-    return some
-
-
-@inner
-def _multiply_known(factors, leaf, known, some, features):
+def _multiply_cells(factors, leaf, cells, row):
     """Return the mass of a row at a leaf, by what its values have there."""
     mass = 1.0
-    for i in range(some):
-        mass *= factors[leaf, np.uint64(known[np.uint64(features + i)])]
+    for feature in range(cells.shape[1]):
+        mass *= factors[leaf, np.uint64(cells[row, feature])]
     return mass
 
 
 @inner
-def _even_out(first, last, mass, scale):
-    """Divide the masses of a row by one power of two; return the largest and the least."""
-    largest = np.int64(NOTHING)
-    for entry in range(first, last):
+def _even_out(leaves, count, leaf_members, scale, largest, mass, most, least):
+    """Divide the masses of each row by one power of two; write the largest and the least."""
+    for row in range(len(most)):
+        most[row], least[row] = 0.0, math.inf
+    for entry in range(np.int64(leaves[count, LEAF_START])):
         if mass[entry] != 0.0:
-            largest = max(largest, np.int64(scale[entry]))
-    most, least = 0.0, math.inf
-    for entry in range(first, last):
-        if mass[entry] != 0.0:
-            mass[entry] *= shrink(largest - np.int64(scale[entry]))
-            most, least = max(most, mass[entry]), min(least, mass[entry])
-    return most, least
+            row = leaf_members[entry]
+            mass[entry] *= shrink(largest[row] - np.int64(scale[entry]))
+            most[row], least[row] = max(most[row], mass[entry]), min(least[row], mass[entry])
 
 
 @kernel(
     types.void(
-        *(types.int64, types.boolean, code_matrix, code_vector, code_vector, *reaches, *contents),
-        *(float_matrix, float_matrix, int_vector, code_matrix, float_matrix, code_vector_out),
-        *(float_matrix_out, int_vector, code_vector_out, float_vector_out),
-        *(code_vector_out, flags_out),
+        *(types.int64, types.boolean, code_vector, code_vector, *reaches, *contents),
+        *(float_matrix, float_matrix, code_matrix, code_matrix, float_matrix, code_matrix),
+        *(int_vector, float_matrix_out, types.int64, code_matrix, code_vector, float_vector_out),
+        *(code_vector_out, int_vector_out, float_matrix_out, flags_out),
     )
 )
 def weigh_reached(
     trees,
     plain,
-    nodes,
     kinds,
     slots,
     reach,
@@ -233,15 +285,19 @@ def weigh_reached(
     normals,
     class_probs,
     factors,
-    places,
+    cells,
     codes,
     numbers,
     known,
+    some,
     out,
-    starts,
+    count,
     leaves,
+    leaf_members,
     mass,
     scale,
+    exponents,
+    extremes,
     uneven,
 ):
     """Write log p(c, f) for rows with any evidence, and their mass at the leaves they reach.
@@ -250,55 +306,62 @@ def weigh_reached(
     ----------
     trees : how many there are
     plain : whether all features are narrow
-    nodes … class_probs : of the forest
-    factors, places : (leaves, values), the probability of each value, and where those of features
-        begin; empty where they are too many
+    kinds … class_probs : of the forest
+    factors, cells : (leaves, values + 1), the probability of each value, and then 1; and where
+        those of each row stand, (rows, features); empty where they are too many
     codes, numbers : of the rows
-    known : (2 · features,), room
+    known, some : (rows, features) and (rows,), which features are there, and how many
     out : (rows, classes), 0 before
-    starts, leaves : what rows reach; of leaves their nodes, in place of which numbers are written
+    count, leaves, leaf_members : what rows reach
     mass, uneven : written, see `gaps.Reached`
-    scale : room, one for each leaf, 0 before
+    scale : room, one for each entry, 0 before
+    exponents, extremes : (rows,) and (2, rows), room
     """
-    features = codes.shape[1]
+    features, scaled, most, least = codes.shape[1], np.int64(0), extremes[0], extremes[1]
     for row in range(len(codes)):
-        some = _list_known(codes, row, places, known)
-        first, last = starts[row], starts[row + 1]
-        exponent, scaled = np.int64(NOTHING), np.int64(0)
-        most, least = 0.0, math.inf
-        # By themselves, leaves do not wait for what is done with them.
+        exponents[row], most[row], least[row] = NOTHING, 0.0, math.inf
+    for at in range(count):
+        leaf = np.uint64(leaves[at, LEAF_AT])
+        first, last = np.int64(leaves[at, LEAF_START]), np.int64(leaves[at + 1, LEAF_START])
+        share, whole = reach[leaf], reach_scale[leaf] == 0
         for entry in range(first, last):
-            leaf = np.uint64(nodes[np.uint64(leaves[entry]), CHILD])
-            leaves[entry], mass[entry] = np.int32(leaf), 0.0
+            who = np.uint64(leaf_members[entry])
+            weight = 0.0
             if len(factors):
-                mass[entry] = _multiply_known(factors, leaf, known, some, features)
+                weight = _multiply_cells(factors, leaf, cells, who)
             elif plain:
-                mass[entry] = multiply_sets(
+                weight = multiply_sets(
                     *(seen, entry_starts, entry_probs, np.int64(leaf), features),
-                    *(known, some, codes, row),
+                    *(known[who], some[who], codes, who),
                 )
-        for entry in range(first, last):
-            leaf = np.uint64(leaves[entry])
-            part = mass[entry] * reach[leaf]
-            if part >= LOWEST and exponent == 0 and reach_scale[leaf] == 0:
+            part = weight * share
+            if part >= LOWEST and exponents[who] == 0 and whole:
                 for c in range(out.shape[1]):
-                    out[row, c] += part * class_probs[leaf, c]
+                    out[who, c] += part * class_probs[leaf, c]
             else:
                 steps = np.int64(0)
-                if mass[entry] < LOWEST:
-                    mass[entry], steps = weigh_leaf(
+                if weight < LOWEST:
+                    weight, steps = weigh_leaf(
                         *(1.0, steps, kinds, slots, seen, entry_starts, entry_codes),
-                        *(entry_probs, normals, np.int64(leaf), codes, numbers, row),
+                        *(entry_probs, normals, np.int64(leaf), codes, numbers, who),
                     )
                     scale[entry] = np.int32(steps)
                     scaled |= steps
                 steps += np.int64(reach_scale[leaf])
-                part, steps = times(mass[entry], steps, reach[leaf])
-                exponent = add_leaf(out, row, exponent, class_probs, leaf, part, steps)
-            most = max(most, mass[entry])
-            least = min(least, mass[entry] if mass[entry] > 0.0 else math.inf)
-        take_logarithms(out, row, exponent, trees)
-        if scaled:
-            most, least = _even_out(first, last, mass, scale)
+                part, steps = times(weight, steps, share)
+                exponents[who] = add_leaf(out, who, exponents[who], class_probs, leaf, part, steps)
+            mass[entry] = weight
+            most[who] = max(most[who], weight)
+            least[who] = min(least[who], weight if weight > 0.0 else math.inf)
+    for row in range(len(codes)):
+        take_logarithms(out, row, exponents[row], trees)
+        exponents[row] = NOTHING
+    if scaled:
+        for entry in range(np.int64(leaves[count, LEAF_START])):
+            if mass[entry] != 0.0:
+                who = np.uint64(leaf_members[entry])
+                exponents[who] = max(exponents[who], np.int64(scale[entry]))
+        _even_out(leaves, count, leaf_members, scale, exponents, mass, most, least)
+    for row in range(len(codes)):
         # What is so small might vanish on its way up, and yet decide after the others are gone.
-        uneven[row] = not least > SMALL * most
+        uneven[row] = not least[row] > SMALL * most[row]

@@ -55,7 +55,7 @@ def _unfold(forest: Forest) -> Floats:
     """Return the probability of each value at each leaf, with a sign for those without others."""
     if not forest.is_narrow or forest.dense.factors is None:
         return np.empty((0, 0))
-    values = forest.dense.factors * (forest.base if len(forest.base) else 1.0)
+    values = forest.dense.factors[:, :-1] * (forest.base if len(forest.base) else 1.0)
     alone = np.repeat(forest.allowed <= 1, forest.sizes, axis=1)
     np.minimum(values, 1.0, out=values)  # rounding may go beyond
     return np.where(alone, -values, values)

@@ -333,11 +333,10 @@ class Forest:
             found = self.trace(rows[whole])
             joint[whole] = found.joint
             shapes += self._offer(whole, rows[whole], found)
-        for block, part, reached in self._spreader.read(*_contiguous(rows[some])):
-            add_base(self, rows[some[block]], part)
-            joint[some[block]] = part
-            shapes.append((some[block], Gaps(*about, reached)))
-        return Reading(joint, shapes)
+        part, spread = self._spreader.read(*_contiguous(rows[some]))
+        add_base(self, rows[some], part)
+        joint[some] = part
+        return Reading(joint, [*shapes, (some, Gaps(*about, spread))])
 
     def _offer(self, where: Indices, rows: Rows, trace: Trace) -> list[tuple[Indices, Shape]]:
         """Return the shapes of complete rows."""

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from robustq.core.gaps import Reached
+from robustq.core.gaps import LEAVES_TO, Reached
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
     from numpy.typing import NDArray
 
@@ -19,13 +19,16 @@ if TYPE_CHECKING:
 
     from .model import Forest
 
-__all__ = ["Again", "Spreader"]
+__all__ = ["SpreadRows", "Spreader"]
 
-# How many rows go together, and how many splits that they reach are kept for a block of rows (some
-# 100 MB).
-ROWS_AT_ONCE, MOST_REACHED = 1024, 2**22
-# For how many leaves and splits of each tree there is room; of rows with more there go fewer.
-LEAVES, SPLITS = 12, 48
+# How many rows go together, at most, and how many members of splits are kept for a block of rows
+# (some 100 MB).
+ROWS_AT_ONCE, MOST_REACHED = 2048, 2**24
+LARGEST = 2**24  # rows times nodes of a tree: what they reach of one must fit into memory
+# For how many splits that rows reach there is room, for each row and tree, and in all; it grows
+# where there are more.
+SPLITS, LEAST = 40, 2**16
+LANES = 8  # members of a mask
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,89 +37,127 @@ class Spreader:
 
     forest: Forest
 
-    def read(
-        self, codes: Codes, numbers: Floats
-    ) -> Iterator[tuple[slice, Floats, Iterable[tuple[slice, Reached]]]]:
-        """As `spread`; what rows reach is kept up to a limit, and then found again when needed."""
-        room = MOST_REACHED
-        for block, joint, reached in self.spread(codes, numbers):
-            room -= len(reached.splits)
-            kept = [(slice(0, len(joint)), reached)]
-            yield block, joint, kept if room >= 0 else Again(self, codes[block], numbers[block])
+    def read(self, codes: Codes, numbers: Floats) -> tuple[Floats, SpreadRows]:
+        """Return log p(c, f) of rows with any evidence, and what they reach.
 
-    def spread(self, codes: Codes, numbers: Floats) -> Iterator[tuple[slice, Floats, Reached]]:
-        """Yield log p(c, f) of rows with any evidence, and what they reach, for a few at a time."""
-        forest, start = self.forest, 0
-        most = forest.leaves + forest.trees
-        while start < len(codes):
-            left = min(ROWS_AT_ONCE, len(codes) - start)
-            trees, block = left * forest.trees, slice(start, start + left)
-            reached = Reached.empty(left, LEAVES * trees + most, SPLITS * trees + most)
-            count = self._find_leaves(most, codes[block], numbers[block], reached)
-            reached, block = reached.trim(count), slice(start, start + count)
-            yield block, self._weigh(codes[block], numbers[block], reached), reached
-            start = block.stop
+        That is kept up to a limit, and then found again when it is needed.
+        """
+        joint = np.empty((len(codes), self.forest.class_probs.shape[1]))
+        kept, room = [], MOST_REACHED
+        for block in self.divide(len(codes)):
+            joint[block], reached = self.spread(codes[block], numbers[block])
+            room -= len(reached.members)
+            if room >= 0:
+                kept.append((block, reached))
+        return joint, SpreadRows(self, codes, numbers, tuple(kept))
 
     @cached_property
-    def _turns(self) -> NDArray[np.uint64]:
-        """What splits are; see `_spread_kernels.TURNS`."""
-        from . import _spread_kernels as kernels  # noqa: PLC0415 (numba, when it is needed)
-        from .model import CHILD, FEATURE, LEAF  # noqa: PLC0415 (it makes spreaders)
+    def _largest(self) -> int:
+        """How many nodes a tree has at most."""
+        return int(np.diff(self.forest.roots).max())
 
-        nodes = self.forest.nodes
-        splits = np.flatnonzero(nodes[:, FEATURE] != LEAF)
-        child, feature = nodes[splits, CHILD].astype(np.int64), nodes[splits, FEATURE]
-        ends = [(nodes[child + side, FEATURE] == LEAF).astype(np.int64) << side for side in (0, 1)]
-        ways = child << kernels.CHILD_AT | feature << kernels.FEATURE_AT | ends[0] | ends[1]
-        turns = np.zeros((len(nodes), len(kernels.TURNS)), dtype=np.uint64)
-        turns[:, kernels.SET] = self.forest.arrays.sets[:, 1]
-        turns[splits, kernels.WAYS] = ways.astype(np.uint64)
-        return turns.ravel()
+    def divide(self, rows: int) -> Iterator[slice]:
+        """Yield which rows go together."""
+        some = max(1, min(ROWS_AT_ONCE, LARGEST // self._largest))
+        for start in range(0, rows, some):
+            yield slice(start, min(start + some, rows))
+
+    def spread(self, codes: Codes, numbers: Floats) -> tuple[Floats, Reached]:
+        """Return log p(c, f) of rows with any evidence, and what they reach, all together."""
+        reached = self._find_leaves(codes, numbers)
+        return self._weigh(codes, numbers, reached), reached
+
+    def _find_leaves(self, codes: Codes, numbers: Floats) -> Reached:
+        """Return what rows reach, but for their mass there."""
+        from . import _spread_kernels  # noqa: PLC0415 (numba is imported when it is needed)
+
+        forest, rows = self.forest, len(codes)
+        room, trees = self._make_room(rows), np.empty((forest.trees, 6), dtype=np.int32)
+        ends, done = np.zeros(6, dtype=np.int64), 0
+        spare = np.empty(rows + LANES, dtype=np.int32)
+        bits = self._find_bits(codes) if forest.is_narrow else np.empty(0, dtype=np.uint64)
+        while done < forest.trees:
+            done = _spread_kernels.spread(
+                *(forest.is_narrow, *forest.arrays.routes, bits, codes, numbers, done),
+                *(ends, spare, *room, trees),
+            )
+            if done < forest.trees:
+                room = [np.concatenate([each, np.empty_like(each)]) for each in room]
+        splits, members, masks, leaves, leaf_members = room
+        entries, largest = int(ends[4]), int(ends[5])
+        return Reached(
+            *(splits, members, masks, leaves, leaf_members, np.empty(entries)),
+            *(trees, largest, np.empty(rows, dtype=np.bool_), entries),
+        )
+
+    def _make_room(self, rows: int) -> list[NDArray[Any]]:
+        """Return what splits, members, masks, leaves and their members are written to."""
+        nodes, trees = len(self.forest.nodes), self.forest.trees
+        more = trees * (rows + 1) + 2 * LANES
+        members = min(rows * nodes, max(SPLITS * rows * trees, LEAST)) + more
+        nodes = min(nodes, members) + more
+        return [
+            np.empty((nodes, 6), dtype=np.int32),
+            np.empty(members, dtype=np.int32),
+            np.empty(2 * (members // LANES + nodes), dtype=np.uint8),
+            np.empty((nodes, 2), dtype=np.int32),
+            np.empty(members, dtype=np.int32),
+        ]
+
+    @staticmethod
+    def _find_bits(codes: Codes) -> NDArray[np.uint64]:
+        """Return of each feature and row the bit of its value, or all where it is missing."""
+        bits = np.left_shift(np.uint64(1), codes.T.astype(np.uint64) & np.uint64(63))
+        bits[codes.T < 0] = ~np.uint64(0)
+        return bits.ravel()
 
     @cached_property
     def _places(self) -> Indices:
         """Where the values of each feature begin, numbers having none."""
         return np.concatenate([[0], np.cumsum(self.forest.sizes)])
 
-    def _find_leaves(self, most: int, codes: Codes, numbers: Floats, reached: Reached) -> int:
-        """Write what rows reach, but for their mass there; return of how many there was room."""
-        from . import _spread_kernels  # noqa: PLC0415 (numba is imported when it is needed)
-
-        return int(
-            _spread_kernels.spread(
-                *(self.forest.is_narrow, *self.forest.arrays.routes, self._turns, most),
-                *(codes, numbers, np.empty(2 * codes.shape[1], dtype=np.uint64), reached.starts),
-                *(reached.leaves, reached.split_starts, reached.splits.ravel()),
-            )
-        )
-
     def _weigh(self, codes: Codes, numbers: Floats, reached: Reached) -> Floats:
         """Return log p(c, f) of rows; write their mass at the leaves they reach."""
         from . import _spread_kernels  # noqa: PLC0415 (numba is imported when it is needed)
 
-        forest = self.forest
-        a = forest.arrays
-        factors = forest.dense.factors if forest.is_narrow else None
-        out = np.zeros((len(codes), forest.class_probs.shape[1]))
+        forest, rows = self.forest, len(codes)
+        a, there = forest.arrays, codes >= 0
+        dense = forest.dense.factors if forest.is_narrow else None
+        if dense is not None:
+            cells = np.where(there, codes + self._places[:-1], self._places[-1]).astype(np.int32)
+            factors, known, some = dense, codes[:0], np.empty(0, dtype=np.int64)
+        else:
+            factors, cells = np.empty((0, 0)), codes[:0]
+            known = np.argsort(~there, axis=1, kind="stable").astype(np.int32)
+            some = there.sum(axis=1)
+        out = np.zeros((rows, forest.class_probs.shape[1]))
         _spread_kernels.weigh_reached(
-            *(forest.trees, forest.is_plain, a.nodes, a.kinds, a.slots, a.reach, a.reach_scale),
-            *(*a.contents, forest.class_probs, np.empty((0, 0)) if factors is None else factors),
-            *(self._places, codes, numbers, np.empty(2 * codes.shape[1], dtype=np.int32)),
-            *(out, reached.starts, reached.leaves, reached.mass),
-            *(np.zeros(len(reached.leaves), dtype=np.int32), reached.uneven),
+            *(forest.trees, forest.is_plain, a.kinds, a.slots, a.reach, a.reach_scale),
+            *(*a.contents, forest.class_probs, factors, cells, codes, numbers, known, some, out),
+            *(int(reached.trees[-1, LEAVES_TO]), reached.leaves, reached.leaf_members),
+            *(reached.mass, np.zeros(reached.entries, dtype=np.int32)),
+            *(np.empty(rows, dtype=np.int64), np.empty((2, rows)), reached.uneven),
         )
         return out
 
 
 @dataclass(frozen=True, eq=False)
-class Again:
-    """What rows reach, found each time it is asked for: more than could be kept."""
+class SpreadRows:
+    """Rows, and what they reach; what could not be kept is found each time it is asked for."""
 
     spreader: Spreader
     codes: Codes
     numbers: Floats
+    kept: tuple[tuple[slice, Reached], ...]
 
     def __iter__(self) -> Iterator[tuple[slice, Reached]]:
-        """Yield what rows reach, for a few at a time."""
-        for block, _, reached in self.spreader.spread(self.codes, self.numbers):
-            yield block, reached
+        """Yield what rows reach, for some at a time."""
+        yield from self.kept
+        start = self.kept[-1][0].stop if self.kept else 0
+        for block in self.spreader.divide(len(self.codes) - start):
+            rows = slice(start + block.start, start + block.stop)
+            yield rows, self.take(rows)
+
+    def take(self, rows: Indices | slice) -> Reached:
+        """Return what some of the rows reach."""
+        return self.spreader.spread(self.codes[rows], self.numbers[rows])[1]

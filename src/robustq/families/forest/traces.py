@@ -49,9 +49,9 @@ class Dense:
     ----------
     walk : ndarray of shape (nodes, 4)
         The nodes, but leaves split some feature such that all values go to themselves.
-    factors : ndarray of shape (leaves, values), optional
-        The probability of each value of each feature, divided by its base; None if there would be
-        too many, or products of them could overflow.
+    factors : ndarray of shape (leaves, values + 1), optional
+        The probability of each value of each feature, divided by its base, and then 1; None if
+        there would be too many, or products of them could overflow.
     places : ndarray of shape (features,)
         Where the values of each feature begin.
     base_logs : ndarray of shape (values,)
@@ -96,7 +96,8 @@ def _unfold(forest: Forest) -> Floats:
             own = ((bits >> np.uint64(value)) & np.uint64(1)).astype(np.int32)
             before += own
             at[place + value] = first + before * own
-    factors = np.ascontiguousarray(forest.entry_probs[at].T)
+    factors = np.ones((forest.leaves, len(at) + 1))
+    factors[:, :-1] = forest.entry_probs[at].T
     factors.setflags(write=False)
     return factors
 
