@@ -27,7 +27,7 @@ _RELIED_ON: dict[Any, str] = {
     JITCodeLibrary: "_optimize_final_module _finalize_final_module _finalize_dynamic_globals",
     Compiler: "define_pipelines _compile_core",
     PassManager: "_ENFORCING",
-    Context: "_lookup_global",
+    Context: "_lookup_global resolve_getattr",
     Function: "get_call_type get_impl_key",
     NativeLowering: "lowering_class name",
     Lower: "init loadvar storevar delvar getvar _alloca_var alloca_lltype lower_binop "
@@ -109,6 +109,8 @@ def _remember(context):
 
     shared = copy.copy(context)
     shared._lookup_global = look_up  # noqa: SLF001
+    # Asked again and again, while types are found.
+    shared.resolve_getattr = functools.cache(context.resolve_getattr)
     # What numba learns later it adds to its own.
     shared.refresh = context.refresh
     return shared
@@ -127,8 +129,8 @@ class _Lowering(NativeLowering):
 
 _OWN: dict[Any, Any] = {NativeLowering: _Lowering, **OWN}
 # What passes are for that kernels have no use for, and that take a seventh of the time: closures,
-# expressions of whole arrays, `with`, `raise`, branches that depend on types, and what is told of
-# types to readers.
+# expressions of whole arrays, `with`, `raise`, `None`, branches that depend on types, and what is
+# told of types to readers.
 _UNUSED = {
     "LiteralPropagation",
     "Rewrite dynamic raises",
@@ -136,6 +138,7 @@ _UNUSED = {
     "dead_branch_prune",
     "dump_parfor_diagnostics",
     "find_literally",
+    "inline_overloads",
     "inline_closure_likes",
     "literal_unroll",
     "make_function_op_code_to_jit_function",

@@ -4,17 +4,19 @@ They leave the same behind as numba's own. Like `compiler`, this leans on names 
 """
 
 from collections import defaultdict
-from typing import Any
+from typing import Any, ClassVar
 
-from numba.core import interpreter, ssa
+from numba.core import interpreter, ir, ssa
 from numba.core.analysis import compute_cfg_from_blocks
 from numba.core.compiler_machinery import register_pass
+from numba.core.inline_closurecall import InlineWorker
 from numba.core.ir_utils import build_definitions
 from numba.core.rewrites import rewrite_registry
 from numba.core.transforms import canonicalize_cfg
 from numba.core.typed_passes import PreLowerStripPhis
 from numba.core.untyped_passes import (
     GenericRewrites,
+    InlineInlinables,
     IRProcessing,
     ReconstructSSA,
     TranslateByteCode,
@@ -25,7 +27,9 @@ __all__ = ["OWN", "RELIED_ON"]
 # What is overridden or called here: if it had another name, nobody would notice.
 RELIED_ON: dict[Any, str] = {
     interpreter.Interpreter: "interpret post_process",
-    ssa: "_CacheListVars _find_defs_violators _fix_ssa_vars _fresh_vars _iterated_domfronts",
+    ssa: "_CacheListVars _fix_ssa_vars _fresh_vars _iterated_domfronts",
+    InlineInlinables: "_do_work",
+    InlineWorker: "run_untyped_passes",
     ReconstructSSA: "_patch_locals",
     PreLowerStripPhis: "_strip_phi_nodes",
 }
@@ -49,6 +53,25 @@ class _Translation(TranslateByteCode):
     def run_pass(self, state):
         state["func_ir"] = _Interpreter(state["func_id"]).interpret(state["bc"])
         return True
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _Inlining(InlineInlinables):
+    """Puts functions where they are called, which are translated once."""
+
+    _name = "kernel_inlining"
+    _translated: ClassVar[dict[Any, Any]] = {}
+
+    def _do_work(self, state, work_list, block, i, expr, inline_worker):
+        translate = type(inline_worker).run_untyped_passes
+
+        def translate_once(function):
+            if function not in self._translated:
+                self._translated[function] = translate(inline_worker, function)
+            return self._translated[function]
+
+        inline_worker.run_untyped_passes = translate_once
+        return super()._do_work(state, work_list, block, i, expr, inline_worker)
 
 
 # numba's own look, after this and the next ones, at how long variables live, which only counters
@@ -102,12 +125,13 @@ def _tell_versions_apart(blocks):
     """
     cfg = compute_cfg_from_blocks(blocks)
     fronts = ssa._iterated_domfronts(cfg)  # noqa: SLF001
-    places = _find_places(blocks)
+    set_in, used_in = _find_places(blocks)
     listed = ssa._CacheListVars()  # noqa: SLF001
     blocks = dict(blocks)
-    for name in ssa._find_defs_violators(blocks, cfg):  # noqa: SLF001
+    for name in _list_violators(set_in, used_in, cfg.dominators()):
         # Where branches meet, one of its versions may have to be chosen.
-        concerned = places[name].union(*(fronts[label] for label in places[name]))
+        places = used_in[name].union(set_in[name])
+        concerned = places.union(*(fronts[label] for label in places))
         some = {label: block for label, block in blocks.items() if label in concerned}
         some, defined = ssa._fresh_vars(some, name)  # noqa: SLF001
         some = ssa._fix_ssa_vars(some, name, defined, cfg, fronts, listed)  # noqa: SLF001
@@ -116,13 +140,26 @@ def _tell_versions_apart(blocks):
 
 
 def _find_places(blocks):
-    """Return in which blocks each variable is set or used."""
-    places = defaultdict(set)
+    """Return in which blocks each variable is set, as often as it is, and in which it is used."""
+    set_in, used_in = defaultdict(list), defaultdict(set)
     for label, block in blocks.items():
         for step in block.body:
+            target = step.target.name if isinstance(step, ir.Assign) else None
+            if target is not None:
+                set_in[target].append(label)
             for variable in step.list_vars():
-                places[variable.name].add(label)
-    return places
+                if variable.name != target:
+                    used_in[variable.name].add(label)
+    return set_in, used_in
+
+
+def _list_violators(set_in, used_in, dominators):
+    """Yield variables that are set several times, and those that may be used before they are."""
+    yield from (name for name, labels in set_in.items() if len(labels) > 1)
+    for name, labels in list(used_in.items()):
+        early = (dominators[label].isdisjoint(set_in[name]) for label in labels)
+        if len(set_in[name]) < 2 and any(early):
+            yield name
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)
@@ -140,6 +177,7 @@ class _Joining(PreLowerStripPhis):
 # By those of numba's that they stand in for.
 OWN = {
     TranslateByteCode: _Translation,
+    InlineInlinables: _Inlining,
     GenericRewrites: _Rewriting,
     IRProcessing: _Processing,
     ReconstructSSA: _Versions,
