@@ -27,7 +27,7 @@ _RELIED_ON: dict[Any, str] = {
     JITCodeLibrary: "_optimize_final_module _finalize_final_module _finalize_dynamic_globals",
     Compiler: "define_pipelines _compile_core",
     PassManager: "_ENFORCING",
-    Context: "_lookup_global resolve_getattr",
+    Context: "_lookup_global",
     Function: "get_call_type get_impl_key",
     NativeLowering: "lowering_class name",
     Lower: "init loadvar storevar delvar getvar _alloca_var alloca_lltype lower_binop "
@@ -109,8 +109,6 @@ def _remember(context):
 
     shared = copy.copy(context)
     shared._lookup_global = look_up  # noqa: SLF001
-    # Asked again and again, while types are found.
-    shared.resolve_getattr = functools.cache(context.resolve_getattr)
     # What numba learns later it adds to its own.
     shared.refresh = context.refresh
     return shared
