@@ -6,36 +6,33 @@ and kernels are compiled as numba does by itself: to the same results, in more t
 
 import copy
 import functools
+from typing import Any
 
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler
 from numba.core.compiler_machinery import PassManager, register_pass
-from numba.core.ir_utils import build_definitions
 from numba.core.lowering import Lower
-from numba.core.ssa import reconstruct_ssa
-from numba.core.transforms import canonicalize_cfg
-from numba.core.typed_passes import NativeLowering, PreLowerStripPhis
+from numba.core.typed_passes import NativeLowering
 from numba.core.types import Function
 from numba.core.typing import Context
-from numba.core.untyped_passes import IRProcessing, ReconstructSSA
 from numba.extending import models, register_model
 
 from .lowering import OF_TWO, KernelLower
+from .passes import OWN, RELIED_ON
 
 __all__ = ["KernelCompiler", "PartCompiler"]
 
 # What is overridden here and in `lowering`: if it had another name, nobody would notice.
-_RELIED_ON = {
+_RELIED_ON: dict[Any, str] = {
     JITCodeLibrary: "_optimize_final_module _finalize_final_module _finalize_dynamic_globals",
     Compiler: "define_pipelines _compile_core",
     PassManager: "_ENFORCING",
     Context: "_lookup_global",
     Function: "get_call_type get_impl_key",
     NativeLowering: "lowering_class name",
-    ReconstructSSA: "_patch_locals",
-    PreLowerStripPhis: "_strip_phi_nodes",
     Lower: "init loadvar storevar delvar getvar _alloca_var alloca_lltype lower_binop "
     "_find_singly_assigned_variable _disable_sroa_like_opt lower_getitem lower_setitem",
+    **RELIED_ON,
 }
 _MISSING = [
     f"{kind.__name__}.{name}"
@@ -85,8 +82,9 @@ class _Function(Function):
         signature = self._known.get(key)
         if signature is None:
             signature = super().get_call_type(context, args, kws)
-            # Others are compiled for the flags of whoever calls them.
-            if self.get_impl_key(signature) is self.typing_key:
+            # Others are compiled for the flags of whoever calls them, but for intrinsics.
+            own = self.get_impl_key(signature) is self.typing_key
+            if own or hasattr(self.typing_key, "_defn"):
                 self._known[key] = signature
         return signature
 
@@ -127,52 +125,10 @@ class _Lowering(NativeLowering):
         return KernelLower
 
 
-# numba's own look each time at how long variables live, which only counters of references ask for.
-@register_pass(mutates_CFG=True, analysis_only=False)
-class _Processing(IRProcessing):
-    """Gives loops the form that later passes rely on."""
-
-    _name = "kernel_processing"
-
-    def run_pass(self, state):
-        state.func_ir.blocks = canonicalize_cfg(state.func_ir.blocks)
-        return True
-
-
-@register_pass(mutates_CFG=True, analysis_only=False)
-class _Versions(ReconstructSSA):
-    """Makes several variables of one that is set several times."""
-
-    _name = "kernel_versions"
-
-    def run_pass(self, state):
-        state.func_ir = reconstruct_ssa(state.func_ir)
-        self._patch_locals(state)
-        state.func_ir._definitions = build_definitions(state.func_ir.blocks)  # noqa: SLF001
-        return True
-
-
-@register_pass(mutates_CFG=True, analysis_only=False)
-class _Joining(PreLowerStripPhis):
-    """Sets variables where branches part, not where they meet."""
-
-    _name = "kernel_joining"
-
-    def run_pass(self, state):
-        state.func_ir = self._strip_phi_nodes(state.func_ir)
-        state.func_ir._definitions = build_definitions(state.func_ir.blocks)  # noqa: SLF001
-        return True
-
-
-_OWN = {
-    NativeLowering: _Lowering,
-    IRProcessing: _Processing,
-    ReconstructSSA: _Versions,
-    PreLowerStripPhis: _Joining,
-}
+_OWN: dict[Any, Any] = {NativeLowering: _Lowering, **OWN}
 # What passes are for that kernels have no use for, and that take a seventh of the time: closures,
-# expressions of whole arrays, `with`, `raise`, branches that depend on types, and what is told of
-# types to readers.
+# expressions of whole arrays, `with`, `raise`, `None`, branches that depend on types, and what is
+# told of types to readers.
 _UNUSED = {
     "LiteralPropagation",
     "Rewrite dynamic raises",
@@ -180,6 +136,7 @@ _UNUSED = {
     "dead_branch_prune",
     "dump_parfor_diagnostics",
     "find_literally",
+    "inline_overloads",
     "inline_closure_likes",
     "literal_unroll",
     "make_function_op_code_to_jit_function",

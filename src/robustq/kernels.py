@@ -154,13 +154,14 @@ def add_scaled(_context, _out, _row, _table, _place, _side, _factor):
         lanes = ir.VectorType(ir.FloatType(), 16)
 
         def point(kind, array, *indices):
-            given = context.make_array(kind)(context, builder, array)
+            model = context.data_model_manager[kind]
             at = indices[0]
-            sizes = unpack_tuple(builder, given.shape)[1:]
+            sizes = unpack_tuple(builder, model.get(builder, array, "shape"))[1:]
             for index, size in zip(indices[1:], sizes, strict=False):
                 at = builder.add(builder.mul(at, size), index)
             at = builder.mul(at, ir.Constant(at.type, 16))
-            return builder.bitcast(builder.gep(given.data, [at]), lanes.as_pointer())
+            data = model.get(builder, array, "data")
+            return builder.bitcast(builder.gep(data, [at]), lanes.as_pointer())
 
         target = point(signature.args[0], out, row)
         source = point(signature.args[2], table, place, side)
@@ -358,7 +359,7 @@ def digest(function, *options):
 COMPILER = repr(
     [
         hashlib.sha256(Path(__file__).with_name(name).read_bytes()).hexdigest()
-        for name in ("kernels.py", "compiler.py", "lowering.py", "vectors.py")
+        for name in ("kernels.py", "compiler.py", "lowering.py", "passes.py", "vectors.py")
     ]
     + [bool(OF_KERNELS)]
 )

@@ -72,12 +72,23 @@ class KernelLower(Lower):
         super().init()
         # What is passed is there from the first block on.
         self._passed = {}
-        assigned = Counter(
-            step.target.name
-            for block in self.blocks.values()
-            for step in block.find_insts(ir.Assign)
-        )
-        self._kept = {name for name in self.func_ir.arg_names if assigned[name] == 1}
+        self._kept = {name for name in self.func_ir.arg_names if self._assigned[name] == 1}
+
+    def _find_singly_assigned_variable(self):
+        """Find what is set once, and used after that in the same block alone."""
+        self._assigned: Counter[str] = Counter()
+        elsewhere: set[str] = set()
+        for block in self.blocks.values():
+            here = set()
+            for step in block.body:
+                names = [variable.name for variable in step.list_vars()]
+                if isinstance(step, ir.Assign):
+                    self._assigned[step.target.name] += 1
+                    if names.count(step.target.name) == 1:
+                        here.add(step.target.name)
+                elsewhere.update(name for name in names if name not in here)
+        once = {name for name, times in self._assigned.items() if times == 1}
+        self._singly_assigned_vars, self._blk_local_varmap = once - elsewhere, {}
 
     @property
     def _counts(self):

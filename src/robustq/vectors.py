@@ -253,7 +253,8 @@ def from_bits(_context, _word):
 
 def _point(context, builder, kind, array, place, element):
     """Return where something stands in an array, counted from its first number."""
-    data = context.make_array(kind)(context, builder, array).data
+    # Not `make_array`, which has numba look for what it may have learned, each time.
+    data = context.data_model_manager[kind].get(builder, array, "data")
     return builder.bitcast(builder.gep(data, [place]), element.as_pointer())
 
 

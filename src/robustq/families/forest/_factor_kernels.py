@@ -20,7 +20,7 @@ from robustq.kernels import (
 )
 
 from ._mass_kernels import contents, density, locate
-from .model import NUMERIC
+from .nodes import NUMERIC
 
 __all__ = ["gather"]
 

@@ -23,7 +23,7 @@ from robustq.kernels import (
     kernel,
 )
 
-from .model import CHILD, FEATURE, FIRST, LEAF, LENGTH, NARROW, NUMERIC
+from .nodes import CHILD, FEATURE, FIRST, LEAF, LENGTH, NARROW, NUMERIC
 
 __all__ = ["BY_CLASS", "CODES", "ITEMS", "KEYS", "ORDERED", "REALS", "grow", "sort_items"]
 

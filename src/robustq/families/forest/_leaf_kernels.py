@@ -22,7 +22,7 @@ from robustq.kernels import (
 )
 
 from ._growing_kernels import ITEMS, KEYS, sort_items
-from .model import CHILD, FEATURE, FIRST, HIGHEST, LEAF, LENGTH, NARROW, NUMERIC, WIDE
+from .nodes import CHILD, FEATURE, FIRST, HIGHEST, LEAF, LENGTH, NARROW, NUMERIC, WIDE
 
 __all__ = [
     "count_values",

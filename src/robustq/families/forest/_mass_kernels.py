@@ -23,7 +23,7 @@ from robustq.kernels import (
 )
 
 from ._route_kernels import find
-from .model import FARTHEST, NARROW, NUMERIC
+from .nodes import FARTHEST, NARROW, NUMERIC
 
 __all__ = [
     "add_leaf",

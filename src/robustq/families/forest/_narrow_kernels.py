@@ -27,7 +27,7 @@ from robustq.kernels import (
     lowest_bit,
 )
 
-from .model import CHILD, FEATURE
+from .nodes import CHILD, FEATURE
 
 __all__ = ["LANES", "find_cells", "mix_dense", "route_narrow", "route_sets"]
 

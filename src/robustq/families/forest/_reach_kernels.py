@@ -27,7 +27,7 @@ from robustq.kernels import (
 from ._mass_kernels import contents, density, locate, weigh_leaf
 from ._route_kernels import goes_right, routes
 from .local_models import CLASSES, FEATURES, ROOT, WEIGHTS
-from .model import CHILD, FEATURE, LEAF, NUMERIC
+from .nodes import CHILD, FEATURE, LEAF, NUMERIC
 
 __all__ = ["count_reached", "reach"]
 

@@ -21,7 +21,7 @@ from robustq.kernels import (
     kernel,
 )
 
-from .model import CHILD, FEATURE, FIRST, LEAF, LENGTH, NARROW, NUMERIC
+from .nodes import CHILD, FEATURE, FIRST, LEAF, LENGTH, NARROW, NUMERIC
 
 __all__ = [
     "find",

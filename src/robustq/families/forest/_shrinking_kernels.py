@@ -19,7 +19,7 @@ from robustq.kernels import (
 )
 
 from ._mass_kernels import locate
-from .model import NUMERIC
+from .nodes import NUMERIC
 
 __all__ = ["rate"]
 

@@ -23,6 +23,19 @@ from robustq.core.scale import STEP
 from robustq.core.whole_mixtures import MixtureParts, WholeMixtures
 
 from .local_models import CLASSES, FEATURES, PARTS, ROOT, WEIGHTS, ForestLocals
+from .nodes import (
+    CHILD,
+    FARTHEST,
+    FEATURE,
+    FIRST,
+    HIGHEST,
+    LEAF,
+    LENGTH,
+    NARROW,
+    NARROW_SIZE,
+    NUMERIC,
+    WIDE,
+)
 from .spreading import Spreader
 
 if TYPE_CHECKING:
@@ -42,8 +55,10 @@ __all__ = [
     "CHILD",
     "FARTHEST",
     "FEATURE",
+    "FIRST",
     "HIGHEST",
     "LEAF",
+    "LENGTH",
     "NARROW",
     "NARROW_SIZE",
     "NORMAL",
@@ -52,19 +67,6 @@ __all__ = [
     "Arrays",
     "Forest",
 ]
-
-# The columns of `nodes`. The last two are 64 bits together: a set of values, a threshold, or a
-# list of values (where it begins, and how long it is).
-FEATURE, CHILD, FIRST, LENGTH = range(4)
-LEAF = -1
-
-# How a feature is split: up to 64 values by a set, more by a list, numbers by a threshold.
-NARROW, WIDE, NUMERIC = range(3)
-NARROW_SIZE = 64
-
-FARTHEST = -1e9  # a density whose logarithm is below this is 0: scales are 32 bits
-
-HIGHEST = 1e300  # what a density is cut off at
 
 MIXTURE_PARTS = MixtureParts(ROOT, WEIGHTS, CLASSES, FEATURES)
 
