@@ -6,6 +6,7 @@ from datetime import date, datetime
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
@@ -84,6 +85,9 @@ def test_results_are_those_of_assess(model):
         lambda t: t.set_column(0, "colour", t["colour"].dictionary_encode()),
         lambda t: t.set_column(0, "colour", t["colour"].cast(pa.large_string())),
         lambda t: t.set_column(3, "size", t["size"].cast(pa.string())),
+        lambda t: pa.concat_tables([t.slice(0, 7), t.slice(7, 130), t.slice(137)]),
+        lambda t: pa.concat_tables([as_text(t.slice(0, 7)), as_text(t.slice(7))]),
+        lambda t: t.set_column(0, "colour", pc.binary_join_element_wise("", t["colour"], " ")),
     ],
     ids=[
         "csv",
@@ -94,6 +98,9 @@ def test_results_are_those_of_assess(model):
         "dictionary",
         "large",
         "text number",
+        "pieces",
+        "pieces of csv",
+        "white space",
     ],
 )
 def test_types_may_drift(model, change):

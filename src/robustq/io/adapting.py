@@ -115,7 +115,9 @@ def _as_categories(
     words = values.dictionary
     if known:
         words = words if is_text(words.type) else _say_all(words, known)
-        words = mark_gaps(words, tuple(sorted(known)))
+        # Most files hold known words only, and to look for gaps takes longer than to see that.
+        if len(words) > len(known) or not known.issuperset(words.to_pylist()):
+            words = mark_gaps(words, tuple(sorted(known)))
     elif is_text(words.type):
         words = _parse_words(mark_gaps(words).to_pylist(), categories, name, strict=strict)
     adapted = pa.DictionaryArray.from_arrays(values.indices, words)
