@@ -153,7 +153,9 @@ class NaiveBayes:
         )
         if self.alone.any():
             cells[:, self.alone] = -1  # no ball moves it
-        products = Products(self._product_tables, cells, joint, self._keeper, self._whole)
+        products = Products(
+            self._product_tables, cells, joint, ranking, self._keeper, whole=self._whole
+        )
         return Reading(joint, [(np.arange(len(rows)), products)], ranking=ranking)
 
     @cached_property

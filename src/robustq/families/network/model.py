@@ -127,19 +127,14 @@ class Network:
         priors = np.unique(found.prior_row[whole] if many else found.prior_row[whole[:1]])
         for prior in priors.tolist():
             where = whole[found.prior_row[whole] == prior] if many else whole
-            if len(where) == len(rows):
-                products = Products(
-                    *(self._product_tables(prior), found.cells, found.joint, self._keeper(prior)),
-                    whole=not found.others.shape[1],
-                )
-            else:
-                products = Products(
-                    self._product_tables(prior),
-                    np.ascontiguousarray(found.cells[where]),
-                    np.ascontiguousarray(found.joint[where]),
-                    self._keeper(prior),
-                    whole=not found.others.shape[1],
-                )
+            cells, joint, ranking = found.cells, found.joint, found.ranking
+            if len(where) < len(rows):
+                cells, joint = (np.ascontiguousarray(each[where]) for each in (cells, joint))
+                ranking = None
+            products = Products(
+                *(self._product_tables(prior), cells, joint, ranking or Ranking.of(joint)),
+                *(self._keeper(prior), not found.others.shape[1]),
+            )
             shapes.append((where, self._guard(products, found.others[where])))
         return Reading(found.joint, shapes, found.check, found.ranking)
 
