@@ -55,7 +55,7 @@ from ._root_kernels import (
 __all__ = ["make_room", "search"]
 
 ALL_BUT_ONE = 1.0 - 1e-5
-# For each factor: classes whose logarithms are closer need more digits, or rounding would show in h.
+# Logarithms that are closer, for each factor, need more digits: rounding would show in h.
 CLOSE = 1e10 * 2.0**-53
 SAFE = 1e-250  # a product above this has not underflowed on the way
 _, SLOPE, SCALE = range(3)  # of the factors of all classes, see `products.BallTables`

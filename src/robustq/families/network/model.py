@@ -159,11 +159,14 @@ class Network:
         cells, others = np.empty((count, features), np.int32), np.empty((count, wide), np.int32)
         gap, joint = np.empty(count, dtype=bool), np.empty((count, structure.classes))
         ranking = Ranking.empty(count)
-        product, _ = _joint_kernels.make_room(structure.classes, features)
+        repeated = np.tile(structure.wiring.offsets[:-1].astype(np.int32), _joint_kernels.ROWS)
         _network_kernels.read(
-            *(codes, *structure.wiring[:5], structure.alone, structure.tied_to_class, prior_row),
-            *(*self._extended, np.empty(features, dtype=np.int64), product),
-            *(cells, others, gap, joint, *ranking.arrays),
+            *(codes, codes.ravel(), *structure.wiring[:5], structure.alone),
+            *(structure.tied_to_class, prior_row, *self._extended),
+            *(structure.is_plain, structure.children, repeated),
+            *(np.empty(features, dtype=np.int64), np.zeros_like(repeated)),
+            _joint_kernels.make_room(structure.classes),
+            *(cells, cells.ravel(), others, gap, joint, *ranking.arrays),
         )
         found = _Located(self, codes, prior_row, cells, others, gap, joint, ranking)
         if gap.any():

@@ -159,6 +159,17 @@ class Structure:
         """Which features have the class as a parent."""
         return np.array(self.from_class, dtype=bool)
 
+    @cached_property
+    def is_plain(self) -> bool:
+        """Whether the class is a parent of every feature and has none, and none is alone."""
+        return bool(self.tied_to_class.all() and not self.alone.any() and not self.class_parents)
+
+    @cached_property
+    def children(self) -> Codes:
+        """Whose parents stand in the wiring: one for each of them."""
+        counts = np.diff(self.wiring.starts)
+        return np.repeat(np.arange(len(self.sizes), dtype=np.int32), counts)
+
     def name_edges(self, names: Sequence[str], target: str) -> list[tuple[str, str]]:
         """Return (parent, child) by name."""
         called = [*names, target]  # CLASS is the last
