@@ -135,7 +135,9 @@ def _multiply_four(cells, j, first, probs, total, least):
         three *= load(probs, of_three[feature] + first)
         four *= load(probs, of_four[feature] + first)
     total = (((total + one) + two) + three) + four
-    return total, min(least, min(min(one, two), min(three, four)))
+    for product in (one, two, three, four):
+        least = min(least, product)
+    return total, least
 
 
 @inner

@@ -151,14 +151,13 @@ def _is_whole(codes):
 
 
 @inner
-def _find_plain_cells(codes, features, edges, repeated, classes, places, cells):
+def _find_plain_cells(codes, offsets, classes, parents, steps, places, cells):
     """Write where the codes of rows stand, if none is missing and all features have the class."""
-    children, parents, steps = edges
-    locate(codes, repeated, np.int32(classes), np.int32(0), places, cells)
-    for start in range(0, len(codes), features):
-        row, own = codes[start : start + features], places[start : start + features]
-        for k in range(len(children)):
-            own[children[k]] += np.int32(row[parents[k]] * steps[k])
+    locate(codes, offsets, np.int32(classes), np.int32(0), places, cells)
+    for k in range(parents.shape[0]):
+        whose, step = parents[k], steps[k]
+        for i in range(len(codes)):
+            places[i] += np.int32(codes[whose[i]] * step[i])
     for i in range(len(codes)):
         cells[i] = places[i]
 
@@ -166,8 +165,8 @@ def _find_plain_cells(codes, features, edges, repeated, classes, places, cells):
 @kernel(
     types.void(
         *(code_matrix, code_vector, *wiring, bool_vector, bool_vector, code_vector, float_vector),
-        *(float_vector, types.boolean, code_vector, code_vector, int_vector_out, code_vector_out),
-        *(float_vector_out, code_matrix_out, code_vector_out, code_matrix_out),
+        *(float_vector, types.boolean, code_vector, code_matrix, code_matrix, int_vector_out),
+        *(code_vector_out, float_vector_out, code_matrix_out, code_vector_out, code_matrix_out),
         *(types.Array(types.boolean, 1, "C"), float_matrix_out, int_vector_out, int_vector_out),
         *(float_vector_out, float_vector_out, float_vector_out),
     )
@@ -186,8 +185,9 @@ def read(
     class_probs,
     probs,
     plain,
-    children,
-    repeated,
+    all_offsets,
+    all_parents,
+    all_steps,
     found,
     places,
     room,
@@ -214,9 +214,9 @@ def read(
     prior_row : (rows,), the row of the class's table; −1 where a parent of the class is missing
     class_probs, probs : the tables of the class and of the features, from `_joint_kernels.extend`
     plain : whether the class is a parent of every feature and has none, and no feature is alone
-    children : whose parents stand there
-    repeated : the offsets, for as many rows as are looked at at once
-    found, places, room : to work in: one for each feature, like `repeated`, and see
+    all_offsets, all_parents, all_steps : where to look for the cells of as many rows as are looked
+        at at once, if they are plain: see `Structure.repeat`
+    found, places, room : to work in: one for each feature, like `all_offsets`, and see
         `_joint_kernels.make_room`
     cells : (rows, features), written: features of the class; −1 where the factor is constant
     flat_cells : the same, row after row
@@ -231,10 +231,9 @@ def read(
         some = min(ROWS, codes.shape[0] - start)
         first, last = start * features, (start + some) * features
         if plain and _is_whole(flat[first:last]):
-            edges = children, parents, steps
             _find_plain_cells(
-                *(flat[first:last], features, edges, repeated, classes, places),
-                flat_cells[first:last],
+                *(flat[first:last], all_offsets, classes, all_parents, all_steps),
+                *(places, flat_cells[first:last]),
             )
             gap[start : start + some] = False
             for lane in range(0, some, 4):

@@ -102,6 +102,13 @@ class Network:
         return _joint_kernels.extend(self.class_probs.ravel(), self.feature_probs)
 
     @cached_property
+    def _repeated(self) -> tuple[Codes, Codes, Codes]:
+        """The wiring, for as many rows as kernels look at at once."""
+        from robustq.core import _joint_kernels  # noqa: PLC0415 (numba, when it is needed)
+
+        return self.structure.repeat(_joint_kernels.ROWS)
+
+    @cached_property
     def locals(self) -> NetworkLocals:
         """The local mass functions."""
         return NetworkLocals(self)
@@ -159,12 +166,12 @@ class Network:
         cells, others = np.empty((count, features), np.int32), np.empty((count, wide), np.int32)
         gap, joint = np.empty(count, dtype=bool), np.empty((count, structure.classes))
         ranking = Ranking.empty(count)
-        repeated = np.tile(structure.wiring.offsets[:-1].astype(np.int32), _joint_kernels.ROWS)
+        repeated = self._repeated
         _network_kernels.read(
             *(codes, codes.ravel(), *structure.wiring[:5], structure.alone),
             *(structure.tied_to_class, prior_row, *self._extended),
-            *(structure.is_plain, structure.children, repeated),
-            *(np.empty(features, dtype=np.int64), np.zeros_like(repeated)),
+            *(structure.is_plain, *repeated),
+            *(np.empty(features, dtype=np.int64), np.zeros_like(repeated[0])),
             _joint_kernels.make_room(structure.classes),
             *(cells, cells.ravel(), others, gap, joint, *ranking.arrays),
         )
