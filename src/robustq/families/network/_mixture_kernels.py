@@ -9,6 +9,7 @@ from robustq.core.evidence import CLASS, FEATURE, NONE, PRODUCT, SUM
 from robustq.kernels import (
     bool_vector,
     code_matrix,
+    code_vector,
     code_vector_out,
     float_matrix_out,
     float_vector,
@@ -19,6 +20,8 @@ from robustq.kernels import (
     kernel,
 )
 from robustq.vectors import LANES, fill, get, load, store
+
+from ._network_kernels import is_whole
 
 __all__ = ["count", "lay", "read"]
 
@@ -60,11 +63,27 @@ def count(codes, labels, weights, sizes, offsets, classes, counts):
 @kernel(
     types.void(
         *(code_matrix, int_vector, int_vector, bool_vector, int_matrix, bool_vector),
+        *(types.boolean, code_vector, code_matrix),
         *(float_vector, float_vector, code_cube_out, int_vector_out, float_matrix_out),
     ),
     allocates=True,
 )
-def read(codes, sizes, own, leads, offsets, alone, class_probs, probs, cells, terms, joint):
+def read(
+    codes,
+    sizes,
+    own,
+    leads,
+    offsets,
+    alone,
+    none_alone,
+    some_sizes,
+    some_offsets,
+    class_probs,
+    probs,
+    cells,
+    terms,
+    joint,
+):
     """Write where the codes of rows stand in the tables, and log p(c, f).
 
     Parameters
@@ -74,6 +93,8 @@ def read(codes, sizes, own, leads, offsets, alone, class_probs, probs, cells, te
     own : where the values of each feature begin in `leads`
     leads : which values let their feature lead
     alone : which features have a single category; no ball moves it
+    none_alone : whether none is
+    some_sizes, some_offsets : the same, narrower, so that more of them fit into a vector
     class_probs, probs : the model; more numbers follow what belongs to the last class
     cells : (rows, terms, features), written; −1 where the factor is constant
     terms : (rows,), written: how many terms there are
@@ -82,17 +103,14 @@ def read(codes, sizes, own, leads, offsets, alone, class_probs, probs, cells, te
     features, classes = codes.shape[1], len(class_probs)
     part, logs = np.zeros((max(features, 1), classes)), np.zeros((max(features, 1), classes))
     sums = np.zeros(classes + LANES)
-    # There are loops over these: the narrower they are, the more of them fit into a vector.
-    narrow_sizes, narrow_offsets = sizes.astype(np.int32), offsets.astype(np.int32)
-    some_alone = alone.any()
     for row in range(codes.shape[0]):
-        count, whole = 0, not some_alone and codes[row].min() >= 0
+        count, whole = 0, none_alone and is_whole(codes[row])
         for lead in range(features):
             code = codes[row, lead]
             if code >= 0 and leads[own[lead] + code]:
                 if whole:
                     _read_whole_term(
-                        *(codes[row], lead, narrow_sizes, narrow_offsets[lead]),
+                        *(codes[row], lead, some_sizes, some_offsets[lead]),
                         *(np.int32(classes), cells[row, count]),
                     )
                 else:
@@ -135,9 +153,9 @@ def _multiply_four(cells, j, first, probs, total, least):
         three *= load(probs, of_three[feature] + first)
         four *= load(probs, of_four[feature] + first)
     total = (((total + one) + two) + three) + four
-    for product in (one, two, three, four):
-        least = min(least, product)
-    return total, least
+    some, others = min(one, two), min(three, four)
+    some = min(some, others)
+    return total, min(least, some)
 
 
 @inner

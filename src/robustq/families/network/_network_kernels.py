@@ -32,7 +32,7 @@ from robustq.kernels import (
 )
 from robustq.vectors import LANES, load
 
-__all__ = ["count", "count_pair", "extend", "read"]
+__all__ = ["count", "count_pair", "extend", "is_whole", "read"]
 
 if TYPE_CHECKING:
     from robustq.arrays import Floats
@@ -143,7 +143,8 @@ def _log_product(row, c, prior, from_class, class_probs, probs, cells, others):
 
 
 @inner
-def _is_whole(codes):
+def is_whole(codes):
+    """Tell whether no code is missing."""
     least = np.int32(0)
     for i in range(len(codes)):
         least = min(least, codes[i])
@@ -230,12 +231,13 @@ def read(
     for start in range(0, codes.shape[0], ROWS):
         some = min(ROWS, codes.shape[0] - start)
         first, last = start * features, (start + some) * features
-        if plain and _is_whole(flat[first:last]):
+        if plain and is_whole(flat[first:last]):
             _find_plain_cells(
                 *(flat[first:last], all_offsets, classes, all_parents, all_steps),
                 *(places, flat_cells[first:last]),
             )
-            gap[start : start + some] = False
+            for lane in range(some):
+                gap[start + lane] = False
             for lane in range(0, some, 4):
                 multiply_four(places, lane, features, classes, class_probs, probs, room)
         else:
