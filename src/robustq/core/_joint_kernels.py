@@ -1,4 +1,8 @@
-"""Rows as products of probabilities, one for each class: their logarithms, and who leads."""
+"""Rows as products of probabilities, one for each class: their logarithms, and who leads.
+
+Products of several rows are kept side by side, class after class, until all is found about them:
+see `make_room`.
+"""
 
 import math
 from typing import TYPE_CHECKING
@@ -7,9 +11,8 @@ import numpy as np
 from numba import types
 
 from robustq.kernels import (
-    code_matrix,
-    code_matrix_out,
     code_vector,
+    code_vector_out,
     float_matrix,
     float_matrix_out,
     float_vector,
@@ -19,7 +22,7 @@ from robustq.kernels import (
     int_vector_out,
     kernel,
 )
-from robustq.vectors import LANES, load, store
+from robustq.vectors import LANES, choose, fill, load, some, store
 
 from ._log_kernels import log_of
 
@@ -27,21 +30,27 @@ __all__ = [
     "ROWS",
     "SAFE",
     "extend",
+    "keep",
+    "locate",
     "log_joint",
     "make_room",
+    "multiply_four",
+    "prepare",
     "rank",
     "rank_some",
     "read",
     "take_logs",
+    "write_joint",
 ]
 
 if TYPE_CHECKING:
-    from robustq.arrays import Codes, Floats
+    from robustq.arrays import Codes, Floats, Indices
 
 FEW = 1 << 10  # rows
-ROWS = 32  # whose products are kept until their logarithms are taken
+ROWS = 32  # that are side by side
 SMALL = 1e-150  # products are kept above this by taking their logarithm in time
 SAFE = 1e-250  # a product above this has not underflowed on the way
+BEST, SECOND, SHARE, TOP, LEAD, RANKS = range(0, 6 * ROWS, ROWS)  # who leads, as floats
 
 
 def extend(class_probs: "Floats", feature_probs: "Floats") -> "tuple[Floats, Floats]":
@@ -50,9 +59,13 @@ def extend(class_probs: "Floats", feature_probs: "Floats") -> "tuple[Floats, Flo
     return np.concatenate([class_probs, one]), np.concatenate([feature_probs, one])
 
 
-def make_room(classes: int, features: int) -> "tuple[Floats, Codes]":
-    """Return arrays to work in: products and their logarithms, and where factors stand."""
-    return np.ones(2 * (ROWS * classes + LANES)), np.zeros((2, features), dtype=np.int32)
+def make_room(classes: int) -> "Floats":
+    """Return an array to work in.
+
+    It has the products of each class, rows side by side, then their logarithms, then who leads,
+    and then some room for the classes of one row.
+    """
+    return np.ones(2 * classes * ROWS + RANKS + LANES)
 
 
 @inlined
@@ -106,9 +119,9 @@ def rank(joint, prediction, runner_up, probability, top, lead):
 @inner
 def _log_product(codes, row, c, classes, class_probs, feature_probs, offsets):
     """Return the logarithm of a product that may underflow."""
-    part, total = class_probs[c], 0.0
-    for feature in range(codes.shape[1]):
-        code = codes[row, feature]
+    part, total, features = class_probs[c], 0.0, len(offsets) // ROWS
+    for feature in range(features):
+        code = codes[row * features + feature]
         if code >= 0:
             factor = feature_probs[offsets[feature] + code * classes + c]
             if part < SMALL or factor < SMALL:
@@ -120,89 +133,144 @@ def _log_product(codes, row, c, classes, class_probs, feature_probs, offsets):
 
 
 @inner
-def _locate(codes, row, offsets, classes, nothing, at, cells):
-    """Write where the factors of the first class stand; cells are −1 where they are missing."""
-    for feature in range(len(at)):
-        code = codes[row, feature]
-        place = np.int32(offsets[feature] + code * classes)
-        at[feature] = place if code >= 0 else nothing
-        cells[feature] = place if code >= 0 else -1
+def locate(codes, offsets, classes, nothing, places, cells):
+    """Write where the factors of the first class stand, of rows that follow each other.
+
+    Where they are missing, cells are −1, and places those of factors of 1.
+    """
+    for i in range(len(codes)):
+        place = np.int32(offsets[i] + codes[i] * classes)
+        places[i] = place if codes[i] >= 0 else nothing
+        cells[i] = place if codes[i] >= 0 else np.int32(-1)
 
 
 @inner
-def _multiply(at, classes, class_probs, feature_probs, place, product):
-    """Write the products of all classes from a place on; what comes after them is overwritten."""
+def keep(products, first, classes, lane, room):
+    """Write the products of a row, from a class on, to its lane."""
+    spare = len(room) - LANES
+    store(room, spare, products)
+    for c in range(first, min(first + LANES, classes)):
+        room[c * ROWS + lane] = room[spare + c - first]
+
+
+@inner
+def multiply_four(places, lane, features, classes, class_probs, feature_probs, room):
+    """Write the products of all classes of four rows: none of them waits for another."""
+    of_one = places[lane * features : (lane + 1) * features]
+    of_two = places[(lane + 1) * features : (lane + 2) * features]
+    of_three = places[(lane + 2) * features : (lane + 3) * features]
+    of_four = places[(lane + 3) * features : (lane + 4) * features]
     for first in range(0, classes, LANES):
-        whole = load(class_probs, first)
-        for feature in range(len(at)):
-            whole *= load(feature_probs, at[feature] + first)
-        store(product, place + first, whole)
+        one = load(class_probs, first)
+        two, three, four = one, one, one
+        for k in range(features):
+            one *= load(feature_probs, of_one[k] + first)
+            two *= load(feature_probs, of_two[k] + first)
+            three *= load(feature_probs, of_three[k] + first)
+            four *= load(feature_probs, of_four[k] + first)
+        keep(one, first, classes, lane, room)
+        keep(two, first, classes, lane + 1, room)
+        keep(three, first, classes, lane + 2, room)
+        keep(four, first, classes, lane + 3, room)
 
 
 @inner
-def take_logs(some, classes, product):
-    """Write the logarithms of products behind them.
+def take_logs(classes, room):
+    """Write the logarithms of products; tell whether one is so small that it may have underflowed.
 
     The logarithm of a product, not a sum of logarithms: faster, and closer.
     """
-    logs = len(product) // 2
-    for place in range(0, some * classes, LANES):
-        store(product, logs + place, log_of(max(load(product, place), SAFE)))
+    tiny = fill(0.0)
+    for place in range(0, classes * ROWS, LANES):
+        product = load(room, place)
+        # Products of probabilities only fall: one that is not tiny has never been.
+        tiny = choose(product > SAFE, tiny, 1.0)
+        store(room, classes * ROWS + place, log_of(max(product, SAFE)))
+    return some(tiny > 0.0)
 
 
 @inner
-def _write_joint(codes, start, some, classes, class_probs, feature_probs, offsets, product, joint):
-    """Write the logarithms of products that do not underflow, and of others."""
-    take_logs(some, classes, product)
-    logs = len(product) // 2
-    for lane in range(some):
-        for c in range(classes):
-            # Products of probabilities only fall: one that is not tiny has never been.
-            if product[lane * classes + c] > SAFE:
-                joint[start + lane, c] = product[logs + lane * classes + c]
-            else:
-                joint[start + lane, c] = _log_product(
-                    codes, start + lane, c, classes, class_probs, feature_probs, offsets
-                )
-
-
-@inner
-def rank_some(start, some, product, joint, prediction, runner_up, probability, top, lead):
-    """Write what `rank` does for some rows, given their products."""
+def write_joint(start, count, room, joint):
+    """Write the logarithms of some rows."""
     classes = joint.shape[1]
-    for lane in range(some):
-        row, first = start + lane, lane * classes
-        best, second = _best_two(joint[row])
-        prediction[row], runner_up[row] = best, second
-        top[row] = joint[row, best]
-        lead[row] = joint[row, best] - joint[row, second] if second >= 0 else math.inf
-        if product[first + best] > SAFE:
-            total = 0.0
+    for lane in range(count):
+        for c in range(classes):
+            joint[start + lane, c] = room[(classes + c) * ROWS + lane]
+
+
+@inner
+def _find_joint(
+    start, count, codes, class_probs, feature_probs, offsets, places, cells, to, room, joint
+):
+    """Write log p(c, f) of some rows, and where their factors stand."""
+    classes, features = joint.shape[1], len(offsets) // ROWS
+    nothing = np.int32(len(feature_probs) - classes - LANES)
+    some_codes = codes[start * features : (start + count) * features]
+    locate(some_codes, offsets, np.int32(classes), nothing, places, cells[to:])
+    for lane in range(0, count, 4):
+        multiply_four(places, lane, features, classes, class_probs, feature_probs, room)
+    if take_logs(classes, room):
+        for lane in range(count):
             for c in range(classes):
-                total += product[first + c]
-            probability[row] = product[first + best] / total
-        else:
-            probability[row] = _share(joint[row], best)
+                if not room[c * ROWS + lane] > SAFE:
+                    room[(classes + c) * ROWS + lane] = _log_product(
+                        codes, start + lane, c, classes, class_probs, feature_probs, offsets
+                    )
+    write_joint(start, count, room, joint)
+
+
+@inner
+def _rank_lanes(first, classes, room):
+    """Write who leads, of `LANES` rows from one on; see `rank`. A share is NaN where it is tiny."""
+    logs, ranks = classes * ROWS + first, 2 * classes * ROWS + first
+    top, share = load(room, logs), load(room, first)
+    best, second, below = fill(0.0), fill(1.0 if classes > 1 else -1.0), fill(-math.inf)
+    total = share
+    for c in range(1, classes):
+        value, product = load(room, logs + c * ROWS), load(room, first + c * ROWS)
+        ahead, closer = value > top, value > below
+        second = choose(ahead, best, choose(closer, np.float64(c), second))
+        below = choose(ahead, top, choose(closer, value, below))
+        best, share = choose(ahead, np.float64(c), best), choose(ahead, product, share)
+        top, total = choose(ahead, value, top), total + product
+    store(room, ranks + BEST, best)
+    store(room, ranks + SECOND, second)
+    store(room, ranks + SHARE, choose(share > SAFE, share / total, math.nan))
+    store(room, ranks + TOP, top)
+    store(room, ranks + LEAD, top - below if classes > 1 else fill(math.inf))
+
+
+@inner
+def rank_some(start, count, room, joint, prediction, runner_up, probability, top, lead):
+    """Write what `rank` does for some rows, given their products and logarithms."""
+    classes = joint.shape[1]
+    ranks = room[2 * classes * ROWS :]
+    for first in range(0, ROWS, LANES):
+        _rank_lanes(first, classes, room)
+    for lane in range(count):
+        row = start + lane
+        prediction[row] = np.int64(ranks[BEST + lane])
+        runner_up[row] = np.int64(ranks[SECOND + lane])
+        top[row], lead[row] = ranks[TOP + lane], ranks[LEAD + lane]
+        probability[row] = ranks[SHARE + lane]
+    for lane in range(count):
+        row = start + lane
+        if math.isnan(probability[row]):
+            probability[row] = _share(joint[row], prediction[row])
 
 
 @kernel(
     types.void(
-        *(code_matrix, float_vector, float_vector, code_vector, float_vector_out),
-        *(code_matrix_out, float_matrix_out),
+        *(code_vector, float_vector, float_vector, code_vector, float_vector_out),
+        *(code_vector_out, code_vector_out, float_matrix_out),
     )
 )
-def _log_joint(codes, class_probs, feature_probs, offsets, product, places, joint):
-    classes = joint.shape[1]
-    at, unused = places[0], places[1]
-    nothing = np.int32(len(feature_probs) - classes - LANES)
-    for start in range(0, codes.shape[0], ROWS):
-        some = min(ROWS, codes.shape[0] - start)
-        for lane in range(some):
-            _locate(codes, start + lane, offsets, classes, nothing, at, unused)
-            _multiply(at, classes, class_probs, feature_probs, lane * classes, product)
-        _write_joint(
-            *(codes, start, some, classes, class_probs, feature_probs, offsets),
-            *(product, joint),
+def _log_joint(codes, class_probs, feature_probs, offsets, room, places, cells, joint):
+    for start in range(0, joint.shape[0], ROWS):
+        count = min(ROWS, joint.shape[0] - start)
+        _find_joint(
+            *(start, count, codes, class_probs, feature_probs, offsets, places, cells, 0),
+            *(room, joint),
         )
 
 
@@ -210,26 +278,48 @@ def log_joint(
     codes: "Codes",
     class_probs: "Floats",
     feature_probs: "Floats",
-    offsets: "Codes",
-    product: "Floats",
-    places: "Codes",
+    offsets: "Indices",
     joint: "Floats",
 ) -> None:
-    """Write log p(c, f) for each row and class, given tables from `extend` and room to work in."""
-    given = codes, class_probs, feature_probs, offsets, product, places
+    """Write log p(c, f) for each row and class, given tables from `extend`; see `prepare`."""
+    given = prepare(codes, class_probs, feature_probs, offsets, joint.shape[1])
     if len(codes) > FEW:
-        _log_joint(*given, joint)
+        _log_joint(*given, np.empty_like(given[-1]), joint)
         return
     # What else `read` finds takes no time, and who asks for this mostly asks for that, too: one
     # kernel less to compile.
     found = (np.empty(len(codes), dtype) for dtype in (np.int64, np.int64, *[np.float64] * 3))
-    read(*given, np.empty_like(codes), joint, *found)
+    read(*given, np.empty(codes.size, dtype=np.int32), joint, *found)
+
+
+def prepare(
+    codes: "Codes",
+    class_probs: "Floats",
+    feature_probs: "Floats",
+    offsets: "Indices",
+    classes: int,
+) -> "tuple[Codes, Floats, Floats, Codes, Floats, Codes]":
+    """Return the first arguments of `read`.
+
+    Parameters
+    ----------
+    codes : (rows, features); negative where missing
+    class_probs, feature_probs : of a naive Bayes model, from `extend`
+    offsets : where each feature begins in the table, see `learning.counts.Layout`
+    classes : how many there are
+    """
+    flat = np.ascontiguousarray(codes, dtype=np.int32).ravel()
+    # As many as rows are looked at at once: one loop goes over all their codes.
+    repeated = np.tile(offsets.astype(np.int32), ROWS)
+    # Zeros, since the places of rows beyond the last are read as well.
+    room, places = make_room(classes), np.zeros_like(repeated)
+    return flat, class_probs, feature_probs, repeated, room, places
 
 
 @kernel(
     types.void(
-        *(code_matrix, float_vector, float_vector, code_vector, float_vector_out),
-        *(code_matrix_out, code_matrix_out, float_matrix_out, int_vector_out, int_vector_out),
+        *(code_vector, float_vector, float_vector, code_vector, float_vector_out),
+        *(code_vector_out, code_vector_out, float_matrix_out, int_vector_out, int_vector_out),
         *(float_vector_out, float_vector_out, float_vector_out),
     )
 )
@@ -238,7 +328,7 @@ def read(
     class_probs,
     feature_probs,
     offsets,
-    product,
+    room,
     places,
     cells,
     joint,
@@ -252,24 +342,16 @@ def read(
 
     Parameters
     ----------
-    codes : (rows, features); negative where missing
-    class_probs, feature_probs : of a naive Bayes model, from `extend`
-    offsets : where each feature begins in the table, see `learning.counts.Layout`
-    product, places : to work in, see `make_room`
-    cells : (rows, features), written; −1 where there is no value
+    codes … places : from `prepare`
+    cells : like codes, written: where factors of the first class stand; −1 where there is no value
     joint : (rows, classes), written
     prediction, runner_up, probability, top, lead : (rows,), written; see `rank`
     """
-    classes = joint.shape[1]
-    at = places[0]
-    nothing = np.int32(len(feature_probs) - classes - LANES)
-    for start in range(0, codes.shape[0], ROWS):
-        some = min(ROWS, codes.shape[0] - start)
-        for lane in range(some):
-            _locate(codes, start + lane, offsets, classes, nothing, at, cells[start + lane])
-            _multiply(at, classes, class_probs, feature_probs, lane * classes, product)
-        _write_joint(
-            *(codes, start, some, classes, class_probs, feature_probs, offsets),
-            *(product, joint),
+    features = len(offsets) // ROWS
+    for start in range(0, joint.shape[0], ROWS):
+        count = min(ROWS, joint.shape[0] - start)
+        _find_joint(
+            *(start, count, codes, class_probs, feature_probs, offsets, places),
+            *(cells, start * features, room, joint),
         )
-        rank_some(start, some, product, joint, prediction, runner_up, probability, top, lead)
+        rank_some(start, count, room, joint, prediction, runner_up, probability, top, lead)

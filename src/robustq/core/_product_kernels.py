@@ -12,6 +12,7 @@ from numba import types
 from robustq.kernels import (
     code_matrix,
     float_matrix,
+    float_vector,
     float_vector_out,
     inner,
     int_matrix_out,
@@ -28,6 +29,7 @@ from robustq.vectors import (
     load,
     load_wide,
     look_up,
+    some,
     store,
 )
 
@@ -53,7 +55,8 @@ from ._root_kernels import (
 __all__ = ["make_room", "search"]
 
 ALL_BUT_ONE = 1.0 - 1e-5
-ROUNDING = 2.0**-53
+# Logarithms that are closer, for each factor, need more digits: rounding would show in h.
+CLOSE = 1e10 * 2.0**-53
 SAFE = 1e-250  # a product above this has not underflowed on the way
 _, SLOPE, SCALE = range(3)  # of the factors of all classes, see `products.BallTables`
 TO_SCALES = U_RATE - L, U_RATE - P
@@ -143,6 +146,30 @@ def _fill_lane(lane, i, c, start, high, features, joint, prediction, whole, know
 
 
 @inner
+def _fill_lanes(first, features, prediction, runner_up, top, lead, whole, known, found, tipping):
+    """Let lanes have rows side by side, each with its runner-up; tell whether all are searched for.
+
+    As `_fill_lane` and `_has_rival`, which take one row at a time, and several times as long.
+    """
+    gaps, scores = load_wide(lead, first), load_wide(top, first)
+    # False also where nothing is to be found: there the gap is no number, or there is none.
+    if some(~(gaps >= CLOSE * ((features + 1.0) + abs(scores)))):
+        return False
+    for lane in range(WIDE):
+        i = np.uint64(first + lane)
+        whole[ITEM + lane], whole[ROW + lane] = i, i * np.uint64(features)
+        whole[CLASS + lane] = runner_up[i]
+        whole[OWN + lane], whole[RIVAL + lane] = prediction[i] * WIDTH + L, runner_up[i] * WIDTH + P
+        tipping[i] = -1
+    store(known, GAP, gaps)
+    store(known, TOP, scores)
+    store(known, START, fill_wide(0.0))
+    store(known, HIGH, fill_wide(math.inf))
+    store(found, first, fill_wide(math.inf))
+    return True
+
+
+@inner
 def _search_lanes(filled, again, cells, class_table, table, form, whole, known, upper, lower):
     """Write the roots of all lanes; those that wait again know where to start."""
     cut, limit, keeps_zero, chi2, fractional, falls = form
@@ -200,8 +227,7 @@ def _has_rival(i, factors, joint, prediction, runner_up, found, tipping):
     if score == -math.inf:
         found[i], tipping[i] = 0.0, c
         return False
-    if score - joint[i, c] < 1e10 * ROUNDING * (factors + abs(score)):
-        # Rounding would show in h: more digits are needed.
+    if score - joint[i, c] < CLOSE * (factors + abs(score)):
         found[i], tipping[i] = math.nan, c
         return False
     return True
@@ -280,8 +306,9 @@ def _settle(filled, again, runner_up, waiting, whole, known, queue, starts, foun
 
 @kernel(
     types.void(
-        *(code_matrix, float_matrix, int_vector, int_vector, float_matrix, float_matrix),
-        *(float_matrix, float_matrix, types.float64, types.float64, types.float64, types.float64),
+        *(code_matrix, float_matrix, int_vector, int_vector, float_vector, float_vector),
+        *(float_matrix, float_matrix, float_matrix, float_matrix),
+        *(types.float64, types.float64, types.float64, types.float64),
         *(types.boolean, types.boolean, float_vector_out, int_vector_out),
         *(int_matrix_out, float_vector_out, float_vector_out),
         *(float_vector_out, float_vector_out, int_vector_out),
@@ -292,6 +319,8 @@ def search(
     joint,
     prediction,
     runner_up,
+    top,
+    lead,
     class_table,
     feature_table,
     class_sides,
@@ -320,7 +349,7 @@ def search(
     ----------
     cells : where the factors of the first class stand; −1 where they are constant
     joint : log p(c, f) for each row and class
-    prediction, runner_up : (rows,)
+    prediction, runner_up, top, lead : (rows,), see `_joint_kernels.rank`
     class_table, feature_table : (probabilities, `COLUMNS`); the last line of features never moves
     class_sides, feature_sides : (3, probabilities and more), see `BallTables`
     cut : what upper factors are cut off at
@@ -347,6 +376,15 @@ def search(
                 high = math.inf if c == runner_up[i] else x
                 _fill_lane(filled, i, c, x, high, features, joint, prediction, whole, known)
                 filled += 1
+            elif (
+                filled == 0
+                and fresh + WIDE <= rows
+                and _fill_lanes(
+                    *(fresh, features, prediction, runner_up, top, lead),
+                    *(whole, known, found, tipping),
+                )
+            ):
+                filled, fresh = WIDE, fresh + WIDE
             else:
                 if _has_rival(fresh, count, joint, prediction, runner_up, found, tipping):
                     c = runner_up[fresh]

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from .keeping import Keeper
     from .neighbourhoods import Perturbed
-    from .quantified import Quantified
+    from .quantified import Quantified, Ranking
 
 __all__ = ["FARTHEST", "BallTables", "ProductTables", "Products", "make_tables"]
 
@@ -96,6 +96,8 @@ class Products:
     cells : ndarray of shape (rows, features)
         Where each factor of the first class stands; −1 where it is the constant 1.
     joint : ndarray of shape (rows, classes)
+    ranking : Ranking
+        Who seems to lead, by the joint.
     kept : Keeper
         Keeps what balls make of the tables.
     whole : bool
@@ -105,6 +107,7 @@ class Products:
     tables: ProductTables
     cells: Codes
     joint: Floats
+    ranking: Ranking
     kept: Keeper
     whole: bool = True
 
@@ -130,6 +133,7 @@ class Products:
         x, tipping = np.empty(len(self.cells)), np.empty(len(self.cells), dtype=np.int64)
         _product_kernels.search(
             *(self.cells, self.joint, found.prediction, found.runner_up),
+            *(self.ranking.top, self.ranking.lead),
             *(made.prior, made.features, made.prior_sides, made.feature_sides),
             *(made.cut, made.limit, float(perturbed.ball.keeps_zero), made.chi2),
             *(made.fractional, made.falls or not self.whole),

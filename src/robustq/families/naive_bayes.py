@@ -143,17 +143,18 @@ class NaiveBayes:
         """Return log p(c, f), and the rows as products."""
         from robustq.core import _joint_kernels  # noqa: PLC0415 (numba, when it is needed)
 
-        joint, ranking = np.empty((len(rows), self.layout.classes)), Ranking.empty(len(rows))
+        classes, offsets = self.layout.classes, self.layout.offsets[:-1]
+        joint, ranking = np.empty((len(rows), classes)), Ranking.empty(len(rows))
         cells = np.empty(rows.codes.shape, dtype=np.int32)
         _joint_kernels.read(
-            np.ascontiguousarray(rows.codes, dtype=np.int32),
-            *(*self._extended, self.layout.offsets[:-1].astype(np.int32)),
-            *_joint_kernels.make_room(self.layout.classes, len(self.layout.sizes)),
-            *(cells, joint, *ranking.arrays),
+            *_joint_kernels.prepare(rows.codes, *self._extended, offsets, classes),
+            *(cells.ravel(), joint, *ranking.arrays),
         )
         if self.alone.any():
             cells[:, self.alone] = -1  # no ball moves it
-        products = Products(self._product_tables, cells, joint, self._keeper, self._whole)
+        products = Products(
+            self._product_tables, cells, joint, ranking, self._keeper, whole=self._whole
+        )
         return Reading(joint, [(np.arange(len(rows)), products)], ranking=ranking)
 
     @cached_property
@@ -276,10 +277,7 @@ def _log_joint(codes: Codes, class_probs: Floats, feature_probs: Floats, layout:
     from robustq.core import _joint_kernels  # noqa: PLC0415 (numba is imported when it is needed)
 
     out = np.empty((len(codes), layout.classes))
-    codes = np.ascontiguousarray(codes, dtype=np.int32)
-    offsets = layout.offsets[:-1].astype(np.int32)
-    room = _joint_kernels.make_room(layout.classes, codes.shape[1])
-    _joint_kernels.log_joint(codes, class_probs, feature_probs, offsets, *room, out)
+    _joint_kernels.log_joint(codes, class_probs, feature_probs, layout.offsets[:-1], out)
     return out
 
 

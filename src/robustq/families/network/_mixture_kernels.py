@@ -9,6 +9,7 @@ from robustq.core.evidence import CLASS, FEATURE, NONE, PRODUCT, SUM
 from robustq.kernels import (
     bool_vector,
     code_matrix,
+    code_vector,
     code_vector_out,
     float_matrix_out,
     float_vector,
@@ -19,6 +20,8 @@ from robustq.kernels import (
     kernel,
 )
 from robustq.vectors import LANES, fill, get, load, store
+
+from ._network_kernels import is_whole
 
 __all__ = ["count", "lay", "read"]
 
@@ -60,11 +63,27 @@ def count(codes, labels, weights, sizes, offsets, classes, counts):
 @kernel(
     types.void(
         *(code_matrix, int_vector, int_vector, bool_vector, int_matrix, bool_vector),
+        *(types.boolean, code_vector, code_matrix),
         *(float_vector, float_vector, code_cube_out, int_vector_out, float_matrix_out),
     ),
     allocates=True,
 )
-def read(codes, sizes, own, leads, offsets, alone, class_probs, probs, cells, terms, joint):
+def read(
+    codes,
+    sizes,
+    own,
+    leads,
+    offsets,
+    alone,
+    none_alone,
+    some_sizes,
+    some_offsets,
+    class_probs,
+    probs,
+    cells,
+    terms,
+    joint,
+):
     """Write where the codes of rows stand in the tables, and log p(c, f).
 
     Parameters
@@ -74,6 +93,8 @@ def read(codes, sizes, own, leads, offsets, alone, class_probs, probs, cells, te
     own : where the values of each feature begin in `leads`
     leads : which values let their feature lead
     alone : which features have a single category; no ball moves it
+    none_alone : whether none is
+    some_sizes, some_offsets : the same, narrower, so that more of them fit into a vector
     class_probs, probs : the model; more numbers follow what belongs to the last class
     cells : (rows, terms, features), written; −1 where the factor is constant
     terms : (rows,), written: how many terms there are
@@ -83,18 +104,24 @@ def read(codes, sizes, own, leads, offsets, alone, class_probs, probs, cells, te
     part, logs = np.zeros((max(features, 1), classes)), np.zeros((max(features, 1), classes))
     sums = np.zeros(classes + LANES)
     for row in range(codes.shape[0]):
-        count = 0
+        count, whole = 0, none_alone and is_whole(codes[row])
         for lead in range(features):
             code = codes[row, lead]
             if code >= 0 and leads[own[lead] + code]:
-                _read_term(codes, row, lead, sizes, offsets, alone, classes, cells, count)
+                if whole:
+                    _read_whole_term(
+                        *(codes[row], lead, some_sizes, some_offsets[lead]),
+                        *(np.int32(classes), cells[row, count]),
+                    )
+                else:
+                    _read_term(codes, row, lead, sizes, offsets, alone, classes, cells, count)
                 count += 1
         if count == 0:
             # Nobody leads: naive Bayes.
             _read_term(codes, row, -1, sizes, offsets, alone, classes, cells, 0)
             count = 1
         terms[row] = count
-        if _sum_up(cells, row, count, classes, probs, sums):
+        if _sum_up(cells[row], count, whole, classes, probs, sums):
             for c in range(classes):
                 whole = sums[c] / count * class_probs[c]
                 joint[row, c] = math.log(whole) if whole > 0.0 else -math.inf
@@ -116,17 +143,36 @@ def read(codes, sizes, own, leads, offsets, alone, class_probs, probs, cells, te
 
 
 @inner
-def _sum_up(cells, row, count, classes, probs, sums):
+def _multiply_four(cells, j, first, probs, total, least):
+    """Add the products of four terms, of which none waits for another; see `_sum_up`."""
+    one, two, three, four = fill(1.0), fill(1.0), fill(1.0), fill(1.0)
+    of_one, of_two, of_three, of_four = cells[j], cells[j + 1], cells[j + 2], cells[j + 3]
+    for feature in range(cells.shape[1]):
+        one *= load(probs, of_one[feature] + first)
+        two *= load(probs, of_two[feature] + first)
+        three *= load(probs, of_three[feature] + first)
+        four *= load(probs, of_four[feature] + first)
+    total = (((total + one) + two) + three) + four
+    some, others = min(one, two), min(three, four)
+    some = min(some, others)
+    return total, min(least, some)
+
+
+@inner
+def _sum_up(cells, count, whole, classes, probs, sums):
     """Write the sums of the products of all terms; tell whether none of them is tiny.
 
-    What comes after the last class is of no use.
+    Whole are rows without a cell that is missing. What comes after the last class is of no use.
     """
+    fours = count // 4 * 4 if whole else 0
     for first in range(0, classes, LANES):
         total, least = fill(0.0), fill(1.0)
-        for j in range(count):
+        for j in range(0, fours, 4):
+            total, least = _multiply_four(cells, j, first, probs, total, least)
+        for j in range(fours, count):
             product = fill(1.0)
-            for feature in range(cells.shape[2]):
-                cell = cells[row, j, feature]
+            for feature in range(cells.shape[1]):
+                cell = cells[j, feature]
                 if cell >= 0:
                     product *= load(probs, cell + first)
             total, least = total + product, min(least, product)
@@ -136,6 +182,16 @@ def _sum_up(cells, row, count, classes, probs, sums):
             if not get(least, c - first) > SAFE:
                 return False
     return True
+
+
+@inner
+def _read_whole_term(codes, lead, sizes, offsets, classes, cells):
+    """Write the cells of a term, where nothing is missing and no feature is alone."""
+    given = np.int32(codes[lead] * classes)
+    for feature in range(len(cells)):
+        here = offsets[feature] + given * sizes[feature] + codes[feature] * classes
+        cells[feature] = np.int32(here)
+    cells[lead] = offsets[lead] + given
 
 
 @inner

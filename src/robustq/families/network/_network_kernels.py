@@ -6,12 +6,22 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numba import types
 
-from robustq.core._joint_kernels import ROWS, SAFE, rank_some, take_logs
+from robustq.core._joint_kernels import (
+    ROWS,
+    SAFE,
+    keep,
+    locate,
+    multiply_four,
+    rank_some,
+    take_logs,
+    write_joint,
+)
 from robustq.kernels import (
     bool_vector,
     code_matrix,
     code_matrix_out,
     code_vector,
+    code_vector_out,
     float_matrix_out,
     float_vector,
     float_vector_out,
@@ -20,9 +30,9 @@ from robustq.kernels import (
     int_vector_out,
     kernel,
 )
-from robustq.vectors import LANES, load, store
+from robustq.vectors import LANES, load
 
-__all__ = ["count", "count_pair", "extend", "read"]
+__all__ = ["count", "count_pair", "extend", "is_whole", "read"]
 
 if TYPE_CHECKING:
     from robustq.arrays import Floats
@@ -101,7 +111,7 @@ def _find_some_cells(codes, row, wires, alone, found):
 
 
 @inner
-def _multiply(found, widths, classes, class_probs, prior, probs, place, product):
+def _multiply(found, widths, classes, class_probs, prior, probs, lane, room):
     """Write the products of what stands in cells, classes side by side."""
     for first in range(0, classes, LANES):
         whole = load(class_probs, prior * classes + first)
@@ -111,7 +121,7 @@ def _multiply(found, widths, classes, class_probs, prior, probs, place, product)
                 whole *= load(probs, cell + first)
             elif cell >= 0:
                 whole *= probs[cell]
-        store(product, place + first, whole)
+        keep(whole, first, classes, lane, room)
 
 
 @inner
@@ -132,16 +142,39 @@ def _log_product(row, c, prior, from_class, class_probs, probs, cells, others):
     return total + _log(part)
 
 
+@inner
+def is_whole(codes):
+    """Tell whether no code is missing."""
+    least = np.int32(0)
+    for i in range(len(codes)):
+        least = min(least, codes[i])
+    return least == 0
+
+
+@inner
+def _find_plain_cells(codes, offsets, classes, parents, steps, places, cells):
+    """Write where the codes of rows stand, if none is missing and all features have the class."""
+    locate(codes, offsets, np.int32(classes), np.int32(0), places, cells)
+    for k in range(parents.shape[0]):
+        whose, step = parents[k], steps[k]
+        for i in range(len(codes)):
+            places[i] += np.int32(codes[whose[i]] * step[i])
+    for i in range(len(codes)):
+        cells[i] = places[i]
+
+
 @kernel(
     types.void(
-        *(code_matrix, *wiring, bool_vector, bool_vector, code_vector, float_vector),
-        *(float_vector, int_vector_out, float_vector_out, code_matrix_out, code_matrix_out),
+        *(code_matrix, code_vector, *wiring, bool_vector, bool_vector, code_vector, float_vector),
+        *(float_vector, types.boolean, code_vector, code_matrix, code_matrix, int_vector_out),
+        *(code_vector_out, float_vector_out, code_matrix_out, code_vector_out, code_matrix_out),
         *(types.Array(types.boolean, 1, "C"), float_matrix_out, int_vector_out, int_vector_out),
         *(float_vector_out, float_vector_out, float_vector_out),
     )
 )
 def read(
     codes,
+    flat,
     starts,
     parents,
     steps,
@@ -152,9 +185,15 @@ def read(
     prior_row,
     class_probs,
     probs,
+    plain,
+    all_offsets,
+    all_parents,
+    all_steps,
     found,
-    product,
+    places,
+    room,
     cells,
+    flat_cells,
     others,
     gap,
     joint,
@@ -169,43 +208,59 @@ def read(
     Parameters
     ----------
     codes : (rows, features)
+    flat : the same, row after row
     starts … widths : see `structure.Wiring`
     alone : which features have a single category; no ball moves it
     from_class : which features have the class as a parent
     prior_row : (rows,), the row of the class's table; −1 where a parent of the class is missing
     class_probs, probs : the tables of the class and of the features, from `_joint_kernels.extend`
-    found, product : to work in: one for each feature, and see `_joint_kernels.make_room`
+    plain : whether the class is a parent of every feature and has none, and no feature is alone
+    all_offsets, all_parents, all_steps : where to look for the cells of as many rows as are looked
+        at at once, if they are plain: see `Structure.repeat`
+    found, places, room : to work in: one for each feature, like `all_offsets`, and see
+        `_joint_kernels.make_room`
     cells : (rows, features), written: features of the class; −1 where the factor is constant
+    flat_cells : the same, row after row
     others : (rows, features), written: the other features; may have no columns, if there are none
     gap : (rows,), written: whether something that is missing matters
     joint : (rows, classes), written where there is no gap
     prediction … lead : (rows,), written where there is no gap, see `_joint_kernels.rank`
     """
-    classes, features, logs = joint.shape[1], codes.shape[1], len(product) // 2
+    classes, features = joint.shape[1], codes.shape[1]
     wires = starts, parents, steps, offsets, widths
     for start in range(0, codes.shape[0], ROWS):
         some = min(ROWS, codes.shape[0] - start)
-        for lane in range(some):
-            row = start + lane
-            prior = np.int64(max(prior_row[row], 0))
-            gap[row] = _find_cells(codes, row, wires, alone, found) or prior_row[row] < 0
-            for feature in range(features):
-                cells[row, feature] = found[feature] if from_class[feature] else -1
-                if others.shape[1] > 0:
-                    others[row, feature] = -1 if from_class[feature] else found[feature]
-            _multiply(found, widths, classes, class_probs, prior, probs, lane * classes, product)
-        take_logs(some, classes, product)
-        for lane in range(some):
-            row = start + lane
-            prior = np.int64(max(prior_row[row], 0)) * classes
-            for c in range(classes):
-                joint[row, c] = product[logs + lane * classes + c]
-                # Products of probabilities only fall: one that is not tiny has never been.
-                if not product[lane * classes + c] > SAFE:
-                    joint[row, c] = _log_product(
-                        row, c, prior, from_class, class_probs, probs, cells, others
-                    )
-        rank_some(start, some, product, joint, prediction, runner_up, probability, top, lead)
+        first, last = start * features, (start + some) * features
+        if plain and is_whole(flat[first:last]):
+            _find_plain_cells(
+                *(flat[first:last], all_offsets, classes, all_parents, all_steps),
+                *(places, flat_cells[first:last]),
+            )
+            for lane in range(some):
+                gap[start + lane] = False
+            for lane in range(0, some, 4):
+                multiply_four(places, lane, features, classes, class_probs, probs, room)
+        else:
+            for lane in range(some):
+                row = start + lane
+                prior = np.int64(max(prior_row[row], 0))
+                gap[row] = _find_cells(codes, row, wires, alone, found) or prior_row[row] < 0
+                for feature in range(features):
+                    cells[row, feature] = found[feature] if from_class[feature] else -1
+                    if others.shape[1] > 0:
+                        others[row, feature] = -1 if from_class[feature] else found[feature]
+                _multiply(found, widths, classes, class_probs, prior, probs, lane, room)
+        if take_logs(classes, room):
+            for lane in range(some):
+                row = start + lane
+                prior = np.int64(max(prior_row[row], 0)) * classes
+                for c in range(classes):
+                    if not room[c * ROWS + lane] > SAFE:
+                        room[(classes + c) * ROWS + lane] = _log_product(
+                            row, c, prior, from_class, class_probs, probs, cells, others
+                        )
+        write_joint(start, some, room, joint)
+        rank_some(start, some, room, joint, prediction, runner_up, probability, top, lead)
 
 
 @kernel(

@@ -185,7 +185,8 @@ class NetworkMixture:
         cells = np.empty((count, max(features, 1), features), dtype=np.int32)
         terms, joint = np.empty(count, dtype=np.int64), np.empty((count, layout.classes))
         kernels.read(
-            *(codes, *self._wiring, self.alone, self.class_probs, self._extended),
+            *(codes, *self._wiring, self.alone, not self.alone.any(), *self._narrow_wiring),
+            *(self.class_probs, self._extended),
             *(cells, terms, joint),
         )
         return Located(codes, cells, terms, joint)
@@ -211,6 +212,12 @@ class NetworkMixture:
             yield block, evidence
 
     # What kernels read
+
+    @cached_property
+    def _narrow_wiring(self) -> tuple[Codes, Codes]:
+        """Sizes and offsets once more, as codes are."""
+        sizes, _, _, offsets = self._wiring
+        return sizes.astype(np.int32), offsets.astype(np.int32)
 
     @cached_property
     def _wiring(self) -> tuple[Any, ...]:

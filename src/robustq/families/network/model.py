@@ -102,6 +102,13 @@ class Network:
         return _joint_kernels.extend(self.class_probs.ravel(), self.feature_probs)
 
     @cached_property
+    def _repeated(self) -> tuple[Codes, Codes, Codes]:
+        """The wiring, for as many rows as kernels look at at once."""
+        from robustq.core import _joint_kernels  # noqa: PLC0415 (numba, when it is needed)
+
+        return self.structure.repeat(_joint_kernels.ROWS)
+
+    @cached_property
     def locals(self) -> NetworkLocals:
         """The local mass functions."""
         return NetworkLocals(self)
@@ -127,19 +134,14 @@ class Network:
         priors = np.unique(found.prior_row[whole] if many else found.prior_row[whole[:1]])
         for prior in priors.tolist():
             where = whole[found.prior_row[whole] == prior] if many else whole
-            if len(where) == len(rows):
-                products = Products(
-                    *(self._product_tables(prior), found.cells, found.joint, self._keeper(prior)),
-                    whole=not found.others.shape[1],
-                )
-            else:
-                products = Products(
-                    self._product_tables(prior),
-                    np.ascontiguousarray(found.cells[where]),
-                    np.ascontiguousarray(found.joint[where]),
-                    self._keeper(prior),
-                    whole=not found.others.shape[1],
-                )
+            cells, joint, ranking = found.cells, found.joint, found.ranking
+            if len(where) < len(rows):
+                cells, joint = (np.ascontiguousarray(each[where]) for each in (cells, joint))
+                ranking = None
+            products = Products(
+                *(self._product_tables(prior), cells, joint, ranking or Ranking.of(joint)),
+                *(self._keeper(prior), not found.others.shape[1]),
+            )
             shapes.append((where, self._guard(products, found.others[where])))
         return Reading(found.joint, shapes, found.check, found.ranking)
 
@@ -164,11 +166,14 @@ class Network:
         cells, others = np.empty((count, features), np.int32), np.empty((count, wide), np.int32)
         gap, joint = np.empty(count, dtype=bool), np.empty((count, structure.classes))
         ranking = Ranking.empty(count)
-        product, _ = _joint_kernels.make_room(structure.classes, features)
+        repeated = self._repeated
         _network_kernels.read(
-            *(codes, *structure.wiring[:5], structure.alone, structure.tied_to_class, prior_row),
-            *(*self._extended, np.empty(features, dtype=np.int64), product),
-            *(cells, others, gap, joint, *ranking.arrays),
+            *(codes, codes.ravel(), *structure.wiring[:5], structure.alone),
+            *(structure.tied_to_class, prior_row, *self._extended),
+            *(structure.is_plain, *repeated),
+            *(np.empty(features, dtype=np.int64), np.zeros_like(repeated[0])),
+            _joint_kernels.make_room(structure.classes),
+            *(cells, cells.ravel(), others, gap, joint, *ranking.arrays),
         )
         found = _Located(self, codes, prior_row, cells, others, gap, joint, ranking)
         if gap.any():

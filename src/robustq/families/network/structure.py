@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
@@ -158,6 +159,30 @@ class Structure:
     def tied_to_class(self) -> Bools:
         """Which features have the class as a parent."""
         return np.array(self.from_class, dtype=bool)
+
+    @cached_property
+    def is_plain(self) -> bool:
+        """Whether the class is a parent of every feature and has none, and none is alone."""
+        return bool(self.tied_to_class.all() and not self.alone.any() and not self.class_parents)
+
+    def repeat(self, rows: int) -> tuple[Codes, Codes, Codes]:
+        """Return the wiring of several rows, one after the other: offsets, parents and steps.
+
+        The first parents of all features come first, then the second ones, and so on; where there
+        is none, the feature itself stands there, with a step of 0.
+        """
+        features, wiring = len(self.sizes), self.wiring
+        parents = np.tile(np.arange(features), (max(map(len, self.parents), default=0), 1))
+        steps = np.zeros_like(parents)
+        for i, (start, stop) in enumerate(itertools.pairwise(wiring.starts.tolist())):
+            parents[: stop - start, i] = wiring.parents[start:stop]
+            steps[: stop - start, i] = wiring.steps[start:stop]
+        lanes = np.repeat(np.arange(rows) * features, features)
+        return (
+            np.tile(wiring.offsets[:-1], rows).astype(np.int32),
+            (np.tile(parents, (1, rows)) + lanes).astype(np.int32),
+            np.tile(steps, (1, rows)).astype(np.int32),
+        )
 
     def name_edges(self, names: Sequence[str], target: str) -> list[tuple[str, str]]:
         """Return (parent, child) by name."""
