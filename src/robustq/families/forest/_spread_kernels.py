@@ -53,7 +53,7 @@ from ._mass_kernels import (
     weigh_leaf,
 )
 from ._route_kernels import goes_right, routes
-from .model import CHILD, FEATURE, LEAF
+from .nodes import CHILD, FEATURE, LEAF
 
 __all__ = ["spread", "weigh_reached"]
 
