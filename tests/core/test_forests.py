@@ -599,6 +599,24 @@ def test_rows_with_gaps_and_many_classes_agree_with_the_recursion(name):
         assert alone.robustness[0, 0] == fast.robustness[0, i]
 
 
+@pytest.mark.parametrize("name", ["epsilon", "tv", "chi2"])
+def test_a_row_with_gaps_has_the_same_bits_alone_and_in_company(name):
+    """Also those that take longer than others, and go on by themselves."""
+    rng = np.random.default_rng(63)
+    X = rng.integers(0, 4, (600, 7)).astype(str).astype(object)
+    y = (X[:, 0] == X[:, 1]).astype(int) ^ (rng.random(600) < 0.2)
+    model = GenerativeForestClassifier(9, max_depth=None, random_state=0).fit(X, y)
+    X[rng.random(X.shape) < 0.3] = None
+    rows = model.encoding_.encode(Table.read(X[:300]))
+    together = quantify(model.model_, rows, [get(name)])
+    some = rng.permutation(300)[:50]
+    for i in some.tolist():
+        alone = quantify(model.model_, rows[i : i + 1], [get(name)])
+        assert alone.robustness[0, 0] == together.robustness[0, i]
+    others = quantify(model.model_, rows[some], [get(name)])
+    np.testing.assert_array_equal(others.robustness, together.robustness[:, some])
+
+
 def test_coarse_products_are_those_of_the_paths():
     rng = np.random.default_rng(61)
     parents = np.array([0, 0, 0, 1, 1, 3, 3])

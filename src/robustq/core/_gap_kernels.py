@@ -144,6 +144,17 @@ def _unpack(reached, tree):
     return first, last, np.int64(trees[tree, MEMBERS_FROM])
 
 
+@joined
+def _open(splits, i, terms):
+    """Return the node of a split, where its values begin and end, and those of its children.
+
+    And where masks begin.
+    """
+    start, one, two = np.int64(splits[i, START]), splits[i, LEFT], splits[i, RIGHT]
+    end, group = start + np.int64(splits[i, COUNT]), np.uint64(splits[i, GROUP])
+    return np.uint64(splits[i, NODE]), start, end, _place(terms, one), _place(terms, two), group
+
+
 # What leaves are worth
 
 
@@ -203,12 +214,10 @@ def _climb_twice(reached, edges, tree, terms, others, xs, values):
     splits, members, masks, room = reached[SPLITS], reached[MEMBERS], reached[MASKS], reached[ROOM]
     first, last, origin = _unpack(reached, tree)
     for i in range(last - 1, first - 1, -1):
-        node, start = np.uint64(splits[i, NODE]), np.int64(splits[i, START])
-        left, right = _place(terms, splits[i, LEFT]), _place(terms, splits[i, RIGHT])
+        node, start, end, left, right, group = _open(splits, i, terms)
         more = _place_other(room, others, splits[i, LEFT]) - left
         less = _place_other(room, others, splits[i, RIGHT]) - right
-        group = np.uint64(splits[i, GROUP])
-        for at in range(start, start + np.int64(splits[i, COUNT]), LANES):
+        for at in range(start, end, LANES):
             one, two = np.uint64(masks[group]), np.uint64(masks[group + ONE])
             both = one | two
             x = gather(xs[0], members, origin + at, both)
@@ -228,12 +237,10 @@ def _climb_once(reached, edges, tree, terms, zeros, xs, values):
     splits, members, masks, room = reached[SPLITS], reached[MEMBERS], reached[MASKS], reached[ROOM]
     first, last, origin = _unpack(reached, tree)
     for i in range(last - 1, first - 1, -1):
-        node, start = np.uint64(splits[i, NODE]), np.int64(splits[i, START])
-        left, right = _place(terms, splits[i, LEFT]), _place(terms, splits[i, RIGHT])
+        node, start, end, left, right, group = _open(splits, i, terms)
         more = _place_slope(room, zeros, splits[i, LEFT]) - left
         less = _place_slope(room, zeros, splits[i, RIGHT]) - right
-        group = np.uint64(splits[i, GROUP])
-        for at in range(start, start + np.int64(splits[i, COUNT]), LANES):
+        for at in range(start, end, LANES):
             one, two = np.uint64(masks[group]), np.uint64(masks[group + ONE])
             both = one | two
             x = gather(xs[0], members, origin + at, both)
@@ -314,14 +321,12 @@ def _find_ends(reached, edges, rows, values, ends):
     for tree in range(len(trees)):
         begin, last, _ = _unpack(reached, tree)
         for i in range(last - 1, begin - 1, -1):
-            node, start = np.int64(splits[i, NODE]), np.int64(splits[i, START])
-            left, right = _place(terms, splits[i, LEFT]), _place(terms, splits[i, RIGHT])
-            group = np.uint64(splits[i, GROUP])
+            node, start, stop, left, right, group = _open(splits, i, terms)
             first, second = (
                 _vanishing(edges, node, FIRST_EDGE),
                 _vanishing(edges, node, SECOND_EDGE),
             )
-            for at in range(start, start + np.int64(splits[i, COUNT]), LANES):
+            for at in range(start, stop, LANES):
                 one, two = np.uint64(masks[group]), np.uint64(masks[group + ONE])
                 a = _end_of(values, left, one, splits[i, LEFT])
                 b = _end_of(values, right, two, splits[i, RIGHT])
