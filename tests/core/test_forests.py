@@ -10,7 +10,7 @@ from robustq import GenerativeForestClassifier, UnsupportedError
 from robustq.core import _path_kernels, engine, evidence
 from robustq.core.neighbourhoods import read as read_neighbourhood
 from robustq.families.forest import spreading
-from robustq.families.forest.model import CHILD, FEATURE, LEAF, NARROW
+from robustq.families.forest.nodes import CHILD, FEATURE, LEAF, NARROW
 from robustq.families.forest.spreading import Spreader
 from robustq.perturbations import Perturbation, get
 from robustq.tables import Table
@@ -444,7 +444,7 @@ def descend(forest, node, row, numbers):
 
 def unfold(reached, tree, row):
     """Return the same from what a kernel has found."""
-    _, _, root, origin, *_ = reached.trees[tree].tolist()
+    _, _, root, origin, _ = reached.trees[tree].tolist()
 
     def find(place):
         if place < 0:
@@ -488,7 +488,7 @@ def test_rows_with_gaps_reach_what_a_plain_walk_finds(numeric, monkeypatch):
     blocks = list(spread)
     assert [block for block, _ in blocks] == [slice(0, 21), slice(21, 40)]
     for block, found in blocks:
-        reached = found._replace(leaves=found.leaves[: found.trees[-1, 5]])
+        reached = found._replace(leaves=found.leaves[: found.trees[-1, 4]])
         for i, row in enumerate(range(block.start, block.stop)):
             below = [unfold(reached, tree, i) for tree in range(forest.trees)]
             cells = rows.codes[row], rows.numbers[row]

@@ -23,7 +23,7 @@ from robustq import (
 )
 from robustq.documents import files as model_files
 from robustq.families.fitted import NotFittedError
-from robustq.families.forest.model import CHILD, FEATURE, FIRST, LEAF
+from robustq.families.forest.nodes import CHILD, FEATURE, FIRST, LEAF
 from robustq.families.forest.planting import measure_heights
 
 ROWS = 300

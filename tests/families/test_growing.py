@@ -7,7 +7,7 @@ import pytest
 
 from robustq import GenerativeForestClassifier, GenerativeTreeClassifier
 from robustq.families.forest.cells import walk
-from robustq.families.forest.model import CHILD, FEATURE, LEAF
+from robustq.families.forest.nodes import CHILD, FEATURE, LEAF
 from robustq.families.forest.planting import Sample
 from robustq.tables import Rows
 

@@ -23,7 +23,7 @@ from robustq.core.neighbourhoods import read_all
 from robustq.families.forest import shrinking
 from robustq.families.forest.cells import allowed_values
 from robustq.families.forest.classifier import KIND
-from robustq.families.forest.model import FEATURE, LEAF
+from robustq.families.forest.nodes import FEATURE, LEAF
 from robustq.families.forest.planting import plant
 
 MANY = 80  # categories: more than fit into one word

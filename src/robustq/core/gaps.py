@@ -33,8 +33,8 @@ NODE, START, COUNT, LEFT, RIGHT, GROUP = range(6)
 # And of leaves: their number, and where the rows begin that reach them.
 LEAF_AT, LEAF_START = range(2)
 # And of trees: where their splits begin and end, where the values of the root stand, where the
-# members of the splits begin; and where the leaves begin and end.
-SPLITS_FROM, SPLITS_TO, ROOT, MEMBERS_FROM, LEAVES_FROM, LEAVES_TO = range(6)
+# members of the splits begin; and where the leaves end.
+SPLITS_FROM, SPLITS_TO, ROOT, MEMBERS_FROM, LEAVES_TO = range(5)
 
 
 class Reached(NamedTuple):
@@ -56,7 +56,7 @@ class Reached(NamedTuple):
         The rows that reach each leaf.
     mass : ndarray
         Like `leaf_members`: Π p(f_i), divided by some power of two that all leaves of a row share.
-    trees : ndarray of shape (trees, 6)
+    trees : ndarray of shape (trees, 5)
         See `SPLITS_FROM`.
     room : int
         How many members the splits of a tree have, at most.
@@ -222,10 +222,9 @@ class _Search:
         from . import _gap_kernels as kernels  # noqa: PLC0415 (numba is imported when needed)
 
         rows, classes = len(best), self.model[0].shape[1]
-        waiting = np.zeros((rows, classes + classes % 2), dtype=bool)
         if classes == 2:
-            return waiting
-        cleared = np.empty((waiting.shape[1], rows), dtype=bool)
+            return np.zeros((rows, classes), dtype=bool)
+        cleared = np.empty((classes + classes % 2, rows), dtype=bool)
         xs, sums = _begin(rows)[:2]
         room = _make_room(reached, rows, both=True)
         for c in range(0, classes, 2):

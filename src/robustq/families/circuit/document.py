@@ -20,7 +20,7 @@ from robustq.core.evidence import CLASS, FEATURE, NONE, PRODUCT, SUM, VALUE
 from robustq.documents.documents import get, read_probabilities, read_row_counts, write_rows
 from robustq.exceptions import InputError
 from robustq.families.forest.document import read_normal
-from robustq.families.forest.model import HIGHEST
+from robustq.families.forest.nodes import HIGHEST
 from robustq.families.forest.planting import measure_heights
 
 from .model import Circuit

@@ -15,7 +15,6 @@ from robustq.core.gaps import (
     GROUP,
     LEAF_AT,
     LEAF_START,
-    LEAVES_FROM,
     LEAVES_TO,
     LEFT,
     MEMBERS_FROM,
@@ -171,7 +170,7 @@ def spread(
             return at
         first, origin, root = split, member, np.int64(roots[at])
         trees[at, SPLITS_FROM], trees[at, MEMBERS_FROM] = split, member
-        trees[at, LEAVES_FROM], trees[at, ROOT] = leaf, 0
+        trees[at, ROOT] = 0
         if nodes[root, FEATURE] == LEAF:
             for row in range(rows):
                 leaf_members[entry + row] = row

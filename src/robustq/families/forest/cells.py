@@ -6,12 +6,14 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from .model import CHILD, FEATURE, FIRST, LEAF, LENGTH, NARROW, NARROW_SIZE, NUMERIC, Forest
+from .nodes import CHILD, FEATURE, FIRST, LEAF, LENGTH, NARROW, NARROW_SIZE, NUMERIC
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from robustq.arrays import Bools, Codes
+
+    from .model import Forest
 
 __all__ = [
     "Cell",

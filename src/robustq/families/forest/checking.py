@@ -8,13 +8,15 @@ import numpy as np
 
 from robustq.documents.checking import SUM_TOLERANCE, check_sums, refuse
 
-from .model import CHILD, FEATURE, FIRST, HIGHEST, LEAF, LENGTH, NARROW, NUMERIC, WIDE, Forest
+from .nodes import CHILD, FEATURE, FIRST, HIGHEST, LEAF, LENGTH, NARROW, NUMERIC, WIDE
 from .planting import measure_heights
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from robustq.arrays import Bools, Floats, Indices
+
+    from .model import Forest
 
 __all__ = ["check_forest"]
 

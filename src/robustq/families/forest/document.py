@@ -16,7 +16,8 @@ from robustq.tables import Encoding, Numeric
 from .cells import Cell, cut, pack_split, read_split, walk, whole_cell
 from .checking import check_forest
 from .local_models import PARTS
-from .model import CHILD, FEATURE, HIGHEST, LEAF, NARROW, NORMAL, Forest, split_kinds
+from .model import NORMAL, Forest, split_kinds
+from .nodes import CHILD, FEATURE, HIGHEST, LEAF, NARROW
 from .planting import Features, Tree, assemble, measure_heights
 
 if TYPE_CHECKING:

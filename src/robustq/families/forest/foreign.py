@@ -15,7 +15,8 @@ from robustq.tables import Categorical, Encoding, Rows, Table
 from robustq.tables.columns import as_numbers
 
 from .cells import Cell, cut, pack_split, whole_cell
-from .model import CHILD, FEATURE, LEAF, split_kinds
+from .model import split_kinds
+from .nodes import CHILD, FEATURE, LEAF
 from .planting import Features, Sample, Structure, assemble, plant
 
 if TYPE_CHECKING:

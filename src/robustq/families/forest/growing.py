@@ -10,7 +10,8 @@ import numpy as np
 from robustq.blocks import for_each_block
 from robustq.memory import require_memory
 
-from .model import FEATURE, FIRST, LENGTH, Forest, number_slots, split_kinds
+from .model import Forest, number_slots, split_kinds
+from .nodes import FEATURE, FIRST, LENGTH
 from .planting import (
     Features,
     Room,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .model import CHILD, FEATURE, LEAF
+from .nodes import CHILD, FEATURE, LEAF
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -25,12 +25,8 @@ from robustq.core.whole_mixtures import MixtureParts, WholeMixtures
 from .local_models import CLASSES, FEATURES, PARTS, ROOT, WEIGHTS, ForestLocals
 from .nodes import (
     CHILD,
-    FARTHEST,
     FEATURE,
-    FIRST,
-    HIGHEST,
     LEAF,
-    LENGTH,
     NARROW,
     NARROW_SIZE,
     NUMERIC,
@@ -51,22 +47,7 @@ if TYPE_CHECKING:
     from .leaf_sets import LeafSets
     from .traces import Dense, Trace
 
-__all__ = [
-    "CHILD",
-    "FARTHEST",
-    "FEATURE",
-    "FIRST",
-    "HIGHEST",
-    "LEAF",
-    "LENGTH",
-    "NARROW",
-    "NARROW_SIZE",
-    "NORMAL",
-    "NUMERIC",
-    "WIDE",
-    "Arrays",
-    "Forest",
-]
+__all__ = ["NORMAL", "Arrays", "Forest"]
 
 MIXTURE_PARTS = MixtureParts(ROOT, WEIGHTS, CLASSES, FEATURES)
 

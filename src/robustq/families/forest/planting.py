@@ -13,14 +13,7 @@ from robustq.memory import require_memory
 from robustq.tables import Rows, find_distinct
 
 from .model import (
-    CHILD,
-    FEATURE,
-    FIRST,
-    LEAF,
-    NARROW_SIZE,
     NORMAL,
-    NUMERIC,
-    WIDE,
     Forest,
     find_parents,
     measure_depth,
@@ -28,6 +21,7 @@ from .model import (
     split_kinds,
     start_bases,
 )
+from .nodes import CHILD, FEATURE, FIRST, LEAF, NARROW_SIZE, NUMERIC, WIDE
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

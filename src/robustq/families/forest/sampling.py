@@ -11,10 +11,12 @@ from robustq.core.scale import STEP
 from robustq.tables import Rows
 
 from .cells import allowed_values
-from .model import NARROW, NARROW_SIZE, Forest
+from .nodes import NARROW, NARROW_SIZE
 
 if TYPE_CHECKING:
     from robustq.arrays import Codes, Floats, Indices
+
+    from .model import Forest
 
 __all__ = ["draw"]
 

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from .model import CHILD, FEATURE, LEAF, find_parents, measure_depth, split_kinds, start_bases
+from .model import find_parents, measure_depth, split_kinds, start_bases
+from .nodes import CHILD, FEATURE, LEAF
 from .planting import BASE_COUNT, Shrinkage
 
 if TYPE_CHECKING:

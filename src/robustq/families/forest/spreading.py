@@ -72,7 +72,7 @@ class Spreader:
         from . import _spread_kernels  # noqa: PLC0415 (numba is imported when it is needed)
 
         forest, rows = self.forest, len(codes)
-        room, trees = self._make_room(rows), np.empty((forest.trees, 6), dtype=np.int32)
+        room, trees = self._make_room(rows), np.empty((forest.trees, 5), dtype=np.int32)
         ends, done = np.zeros(6, dtype=np.int64), 0
         spare = np.empty(rows + LANES, dtype=np.int32)
         bits = self._find_bits(codes) if forest.is_narrow else np.empty(0, dtype=np.uint64)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from .model import CHILD, FEATURE
+from .nodes import CHILD, FEATURE
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
