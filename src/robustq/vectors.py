@@ -27,21 +27,19 @@ __all__ = [
     "WIDTH",
     "bits_of",
     "choose",
-    "divide",
-    "expand",
     "fill",
     "fill_wide",
+    "first_lanes",
     "from_bits",
-    "gather",
     "get",
     "load",
     "load_wide",
     "look_up",
     "multiply_add",
+    "pick",
     "some",
     "spread_cells",
     "store",
-    "store_some",
 ]
 
 LANES, WIDE = 8, 16
@@ -435,121 +433,30 @@ def multiply_add(_context, _one, _other, _more):
     return _one(_one, _one, _one), generate
 
 
-# Lists of members of which some go one way, and some another: what is known of members stands in
-# their order, and of each eight of them a mask tells in its lowest bits who goes.
+@intrinsic
+def pick(_context, _array, _places, _at):
+    """Return what an array of floats holds at eight places, which stand from `at` on."""
 
+    def generate(context, builder, signature, arguments):
+        (array, places, at), kinds = arguments, signature.args
+        found = ir.Constant(ir.VectorType(_float, LANES), ir.Undefined)
+        for lane in range(LANES):
+            which = builder.add(at, ir.Constant(_word, lane))
+            point = _point(context, builder, kinds[1], places, which, ir.IntType(32))
+            place = builder.zext(builder.load(point), _word)
+            number = builder.load(_point(context, builder, kinds[0], array, place, _float))
+            found = builder.insert_element(found, number, ir.Constant(ir.IntType(32), lane))
+        return found
 
-def _some_of(builder, mask):
-    """Return a mask as truth values."""
-    return builder.bitcast(builder.trunc(mask, ir.IntType(LANES)), ir.VectorType(_bit, LANES))
-
-
-def _mask_of(builder, truths):
-    """Return truth values as a mask."""
-    return builder.zext(builder.bitcast(truths, ir.IntType(LANES)), _word)
-
-
-def _call_masked(builder, name, result, *arguments):
-    """Call an instruction of LLVM's for some lanes."""
-    kinds = [argument.type for argument in arguments]
-    function = cgutils.get_or_insert_function(
-        builder.module, ir.FunctionType(result, kinds), f"llvm.masked.{name}"
-    )
-    return builder.call(function, arguments)
-
-
-def _find_members(context, builder, kind, members, place, mask):
-    """Return some of eight members; the first of all in place of those who are not asked for."""
-    vector = ir.VectorType(ir.IntType(32), LANES)
-    who = builder.load(_point(context, builder, kind, members, place, vector), align=4)
-    return builder.select(_some_of(builder, mask), who, ir.Constant(vector, [0] * LANES))
-
-
-def _gather(context, builder, kind, array, first, members, element):
-    """Return what an array holds of eight members, from a place on."""
-    start = context.make_array(kind)(context, builder, array).data
-    start = builder.gep(start, [first]) if first is not None else start
-    places = builder.zext(members, ir.VectorType(_word, LANES))
-    bytes_on = builder.mul(places, ir.Constant(places.type, [8] * LANES))
-    address = _spread(builder, builder.ptrtoint(start, _word), LANES)
-    points = builder.inttoptr(
-        builder.add(address, bytes_on), ir.VectorType(element.as_pointer(), LANES)
-    )
-    vector = ir.VectorType(element, LANES)
-    name = "i64" if element is _word else "f64"
-    every = ir.Constant(ir.VectorType(_bit, LANES), [1] * LANES)
-    align, nothing = ir.Constant(ir.IntType(32), 8), ir.Constant(vector, ir.Undefined)
-    return _call_masked(builder, f"gather.v8{name}.v8p0", vector, points, align, every, nothing)
+    return floats[LANES](_array, _places, types.int64), generate
 
 
 @intrinsic
-def gather(_context, _array, _members, _place, _mask):
-    """Return what an array of floats holds of some of eight members, who stand from a place on."""
+def first_lanes(_context, _count):
+    """Return which lanes are among the first so many."""
 
-    def generate(context, builder, signature, arguments):
-        array, members, place, mask = arguments
-        members = _find_members(context, builder, signature.args[1], members, place, mask)
-        return _gather(context, builder, signature.args[0], array, None, members, _float)
+    def generate(_context, builder, _signature, arguments):
+        lanes = ir.Constant(ir.VectorType(_word, LANES), list(range(LANES)))
+        return builder.icmp_signed("<", lanes, _spread(builder, arguments[0], LANES))
 
-    return floats[LANES](_array, _members, types.int64, types.uint64), generate
-
-
-@intrinsic
-def expand(_context, _array, _place, _mask):
-    """Return what stands in an array from a place on, for those who go; and 0 for others."""
-
-    def generate(context, builder, signature, arguments):
-        array, place, mask = arguments
-        vector = ir.VectorType(_float, LANES)
-        point = _point(context, builder, signature.args[0], array, place, _float)
-        nothing = ir.Constant(vector, [0.0] * LANES)
-        given = point, _some_of(builder, mask), nothing
-        return _call_masked(builder, "expandload.v8f64", vector, *given)
-
-    return floats[LANES](_array, types.int64, types.uint64), generate
-
-
-@intrinsic
-def store_some(_context, _array, _place, _values, _mask):
-    """Write to an array of floats from a place on, but only some lanes."""
-
-    def generate(context, builder, signature, arguments):
-        array, place, values, mask = arguments
-        point = _point(context, builder, signature.args[0], array, place, values.type)
-        given = values, point, ir.Constant(ir.IntType(32), 8), _some_of(builder, mask)
-        _call_masked(builder, "store.v8f64.p0", ir.VoidType(), *given)
-        return context.get_dummy_value()
-
-    return types.void(_array, types.int64, _values, types.uint64), generate
-
-
-@intrinsic
-def divide(_context, _bits, _first, _members, _place, _valid, _set, _ones, _one, _others, _other):
-    """Write who of eight members go one way, and who go the other; return both masks.
-
-    Of each member a word is known, which stands from `first` on: the bit of its value, or all. Who
-    has some bit of a set goes one way, and who has some other one goes the other way.
-    """
-
-    def generate(context, builder, signature, arguments):
-        bits, first, members, place, valid, chosen, ones, one, others, other = arguments
-        kinds = signature.args
-        who = _find_members(context, builder, kinds[2], members, place, valid)
-        known = _gather(context, builder, kinds[0], bits, first, who, _word)
-        nothing = ir.Constant(known.type, [0] * LANES)
-        masks = []
-        for those, array, kind, at in (
-            (chosen, ones, kinds[6], one),
-            (builder.not_(chosen), others, kinds[8], other),
-        ):
-            shared = builder.and_(known, _spread(builder, those, LANES))
-            goes = builder.icmp_unsigned("!=", shared, nothing)
-            goes = builder.and_(goes, _some_of(builder, valid))
-            point = _point(context, builder, kind, array, at, ir.IntType(32))
-            _call_masked(builder, "compressstore.v8i32", ir.VoidType(), who, point, goes)
-            masks.append(_mask_of(builder, goes))
-        return context.make_tuple(builder, signature.return_type, masks)
-
-    whole, word = types.int64, types.uint64
-    kinds = _bits, whole, _members, whole, word, word, _ones, whole, _others, whole
-    return types.UniTuple(word, 2)(*kinds), generate
+    return flags[LANES](types.int64), generate

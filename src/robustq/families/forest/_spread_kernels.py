@@ -9,21 +9,21 @@ import math
 import numpy as np
 from numba import types
 
+from robustq.core._narrowing_kernels import pad
 from robustq.core._scale_kernels import shrink, times
 from robustq.core.gaps import (
-    COUNT,
-    GROUP,
+    END,
+    ENTRIES_FROM,
+    FIRST,
+    JOINS_FROM,
+    JOINS_TO,
+    LANES,
     LEAF_AT,
     LEAF_START,
-    LEAVES_TO,
-    LEFT,
-    MEMBERS_FROM,
+    LEAVES_FROM,
+    MIDDLE,
     NODE,
-    RIGHT,
-    ROOT,
     SPLITS_FROM,
-    SPLITS_TO,
-    START,
 )
 from robustq.core.scale import LOWEST
 from robustq.kernels import (
@@ -31,16 +31,16 @@ from robustq.kernels import (
     code_matrix_out,
     code_vector,
     code_vector_out,
-    count_bits,
     float_matrix,
     float_matrix_out,
     float_vector_out,
     inner,
+    int_matrix_out,
     int_vector,
     int_vector_out,
+    joined,
     kernel,
 )
-from robustq.vectors import LANES, divide
 
 from ._mass_kernels import (
     NOTHING,
@@ -54,75 +54,148 @@ from ._mass_kernels import (
 from ._route_kernels import goes_right, routes
 from .nodes import CHILD, FEATURE, LEAF
 
-__all__ = ["spread", "weigh_reached"]
+__all__ = ["FRAME", "spread", "weigh_reached"]
 
 SMALL = 1e-100  # how much less mass leaves may have than others
-ALL = np.uint64((1 << LANES) - 1)
+# Of a split on the way: the node, where lists after its own begin, how many of its sides are done or
+# under way, where entries below it begin, and those of its right child; and where the lists begin
+# and end of those that go left, those that go right, and those that do both.
+FRAME = (
+    *(AT, FREE, SIDE, BEGIN, BETWEEN, LEFT_FROM, LEFT_TO, RIGHT_FROM, RIGHT_TO, BOTH_FROM, BOTH_TO),
+) = tuple(range(11))
 flags_out = types.Array(types.boolean, 1, "C")
 words = types.Array(types.uint64, 1, "C", readonly=True)
-masks_out = types.Array(types.uint8, 1, "C")
+
+
+@joined
+def _sort(row, left, right, lists, at):
+    """Write a row to those that go left, to those that go right, and to those that do both."""
+    lists[at[0]] = lists[at[1]] = lists[at[2]] = row
+    return at[0] + left, at[1] + right, at[2] + (left & right)
 
 
 @inner
-def _part(bits, first, chosen, members, start, count, masks, group, ones, one, others):
-    """Write who of a list goes left, and who goes right; return how many they are."""
-    left, right = np.int64(0), np.int64(0)
-    for k in range(0, count, LANES):
-        valid = ALL if count - k >= LANES else (np.uint64(1) << np.uint64(count - k)) - np.uint64(1)
-        goes_left, others_go = divide(
-            *(bits, first, members, start + k, valid, chosen),
-            *(ones, one + left, others, right),
-        )
-        masks[group], masks[group + 1] = goes_left, others_go
-        left += np.int64(count_bits(goes_left))
-        right += np.int64(count_bits(others_go))
-        group += 2
-    return left, right
+def _part_narrow(bits, first, chosen, lists, start, stop, at):
+    """Write who of a list goes left, who goes right, and who does both; return where they end."""
+    for k in range(start, stop):
+        row = lists[k]
+        word = bits[np.uint64(first + row)]
+        left, right = np.int64((word & chosen) != 0), np.int64((word & ~chosen) != 0)
+        at = _sort(row, left, right, lists, at)
+    return at
 
 
 @inner
-def _part_one(bits, first, chosen, members, start, masks, group, ones, one, others):
-    """As `_part`, of a list of one: what was just written need not be read as part of a vector."""
-    row = members[start]
-    word = bits[np.uint64(first + row)]
-    left, right = np.int64((word & chosen) != 0), np.int64((word & ~chosen) != 0)
-    masks[group], masks[group + 1] = left, right
-    ones[one] = others[0] = row
-    return left, right
-
-
-@inner
-def _part_any(route, node, codes, numbers, members, start, count, masks, group, ones, one, others):
-    """As `_part`, whatever the feature is."""
+def _part_any(route, node, codes, numbers, lists, start, stop, at):
+    """As `_part_narrow`, whatever the feature is."""
     nodes, kinds, slots = route[0], route[4], route[5]
     feature = nodes[node, FEATURE]
-    left, right = np.int64(0), np.int64(0)
-    for k in range(count):
-        lane = np.uint8(1 << (k & (LANES - 1)))
-        at = group + k // LANES * 2
-        if k & (LANES - 1) == 0:
-            masks[at] = masks[at + 1] = np.uint8(0)
-        row = members[start + k]
+    for k in range(start, stop):
+        row = lists[k]
         code = codes[row, feature]
-        side = np.int64(2)
+        left = right = np.int64(1)
         if code >= 0:
-            side = goes_right(*route[:4], kinds[feature], slots[feature], node, code, numbers, row)
-        if side != 1:
-            ones[one + left] = row
-            masks[at] |= lane
-            left += 1
-        if side != 0:
-            others[right] = row
-            masks[at + 1] |= lane
-            right += 1
-    return left, right
+            kind, slot = kinds[feature], slots[feature]
+            right = goes_right(*route[:4], kind, slot, node, code, numbers, row)
+            left = 1 - right
+        at = _sort(row, left, right, lists, at)
+    return at
+
+
+@inner
+def _end_at(entry, origin, lists, start, stop, slot, members):
+    """Write the entries of the rows that reach a leaf; return the end."""
+    for k in range(start, stop):
+        row = lists[k]
+        members[entry], slot[row] = row, entry - origin
+        entry += 1
+    return entry
+
+
+@inner
+def _note_left(frame, lists, slot):
+    """Write where those that also go right have their first entries on the left."""
+    for k in range(frame[BOTH_FROM], frame[BOTH_TO]):
+        lists[frame[LEFT_FROM] + k - frame[BOTH_FROM]] = slot[lists[k]]
+
+
+@inner
+def _join_sides(frame, lists, slot, join, ones, others):
+    """Write the first entries, on either side, of those that go both ways; return the end."""
+    for k in range(frame[BOTH_FROM], frame[BOTH_TO]):
+        row, one = lists[k], lists[frame[LEFT_FROM] + k - frame[BOTH_FROM]]
+        ones[join], others[join] = one, slot[row]
+        slot[row] = one
+        join += 1
+    return join
+
+
+@inner
+def _spread_tree(route, root, narrow, bits, codes, numbers, room, ends, out):
+    """Write what rows reach of a tree; return whether there was room for it.
+
+    The splits on the way to where we are have a frame each.
+    """
+    (lists, frames, slot), (splits, ones, others, leaves, members) = room, out
+    nodes, rows, split, join = route[0], len(codes), ends[0], ends[1]
+    leaf, entry, origin = ends[2], ends[3], ends[3]
+    for row in range(rows):
+        lists[row] = row
+    node, start, stop, free, depth = np.int64(root), np.int64(0), rows, rows, np.int64(-1)
+    while True:
+        goes_down = nodes[node, FEATURE] != LEAF
+        if goes_down:
+            count, depth = stop - start, depth + 1
+            frame, at = frames[depth], (free, free + count, free + 2 * count)
+            if narrow:
+                place = np.int64(nodes[node, FEATURE]) * rows
+                at = _part_narrow(bits, place, route[1][node, 1], lists, start, stop, at)
+            else:
+                at = _part_any(route, node, codes, numbers, lists, start, stop, at)
+            frame[AT], frame[FREE], frame[SIDE], frame[BEGIN] = node, free, 0, entry - origin
+            frame[LEFT_FROM], frame[LEFT_TO] = free, at[0]
+            frame[RIGHT_FROM], frame[RIGHT_TO] = free + count, at[1]
+            frame[BOTH_FROM], frame[BOTH_TO] = free + 2 * count, at[2]
+            free += 3 * count
+        else:
+            if entry + rows + LANES > len(members) or leaf + 2 > len(leaves):
+                return False
+            leaves[leaf, LEAF_AT], leaves[leaf, LEAF_START] = nodes[node, CHILD], entry
+            leaf, entry = leaf + 1, _end_at(entry, origin, lists, start, stop, slot, members)
+        # To the next node that some rows reach, or up where both sides are done.
+        while depth >= 0:
+            frame = frames[depth]
+            side, child = frame[SIDE], np.int64(nodes[frame[AT], CHILD])
+            if side == 2:
+                if join + rows + LANES > len(ones) or split >= len(splits):
+                    return False
+                splits[split, NODE], splits[split, FIRST] = frame[AT], frame[BEGIN]
+                splits[split, MIDDLE], splits[split, END] = frame[BETWEEN], entry - origin
+                splits[split, JOINS_FROM] = join
+                join = _join_sides(frame, lists, slot, join, ones, others)
+                splits[split, JOINS_TO] = join
+                split, free, depth = split + 1, frame[FREE], depth - 1
+                continue
+            if side == 1:
+                frame[BETWEEN] = entry - origin
+                _note_left(frame, lists, slot)
+            frame[SIDE] += 1
+            start = frame[RIGHT_FROM] if side else frame[LEFT_FROM]
+            stop = frame[RIGHT_TO] if side else frame[LEFT_TO]
+            if start < stop:
+                node = child + side
+                break
+        if depth < 0:
+            break
+    ends[0], ends[1], ends[2], ends[3] = split, join, leaf, entry
+    return True
 
 
 @kernel(
     types.int64(
         *(types.boolean, *routes, words, code_matrix, float_matrix, types.int64, int_vector_out),
-        *(code_vector_out, code_matrix_out, code_vector_out, masks_out),
-        *(code_matrix_out, code_vector_out, code_matrix_out),
+        *(code_vector_out, int_matrix_out, code_vector_out, code_matrix_out, code_vector_out),
+        *(code_vector_out, code_matrix_out, code_vector_out, code_matrix_out, code_matrix_out),
     )
 )
 def spread(
@@ -139,12 +212,15 @@ def spread(
     numbers,
     tree,
     ends,
-    spare,
+    stack,
+    frames,
+    slot,
     splits,
-    members,
-    masks,
+    ones,
+    others,
     leaves,
-    leaf_members,
+    members,
+    tops,
     trees,
 ):
     """Write what rows reach of trees, see `gaps.Reached`; return before which tree room ran out.
@@ -156,89 +232,26 @@ def spread(
     bits : of each feature and row the bit of its value, or all where it is missing
     codes, numbers : of the rows
     tree : where to go on
-    ends : (6,), how much is filled of splits, members, masks, leaves and their members, and how
-        many members a tree has at most; written
-    spare : room for all rows, and some more
+    ends : (4,), how much is filled of splits, joins, leaves and entries; written
+    stack, frames, slot : to work in: lists of rows, see `FRAME`, and the first entry of each row
     splits … trees : written
     """
-    route, rows = (nodes, sets, thresholds, lists, kinds, slots), len(codes)
+    route, room = (nodes, sets, thresholds, lists, kinds, slots), (stack, frames, slot)
+    out = splits, ones, others, leaves, members
     for at in range(tree, len(roots) - 1):
-        split, member, group, leaf, entry = ends[0], ends[1], ends[2], ends[3], ends[4]
-        if member + rows > len(members) or entry + rows > len(leaf_members):
+        trees[at, SPLITS_FROM], trees[at, LEAVES_FROM] = ends[0], ends[2]
+        trees[at, ENTRIES_FROM] = ends[3]
+        if not _spread_tree(route, roots[at], narrow, bits, codes, numbers, room, ends, out):
             return at
-        if split + 1 > len(splits) or leaf + 2 > len(leaves):
-            return at
-        first, origin, root = split, member, np.int64(roots[at])
-        trees[at, SPLITS_FROM], trees[at, MEMBERS_FROM] = split, member
-        trees[at, ROOT] = 0
-        if nodes[root, FEATURE] == LEAF:
-            for row in range(rows):
-                leaf_members[entry + row] = row
-            leaves[leaf, LEAF_AT], leaves[leaf, LEAF_START] = nodes[root, CHILD], entry
-            trees[at, ROOT] = -1 - entry
-            leaf, entry = leaf + 1, entry + rows
-        else:
-            for row in range(rows):
-                members[member + row] = row
-            splits[split, NODE], splits[split, START], splits[split, COUNT] = root, 0, rows
-            split, member = split + 1, member + rows
-        while first < split:
-            node, count = np.int64(splits[first, NODE]), np.int64(splits[first, COUNT])
-            start = origin + np.int64(splits[first, START])
-            groups = (count + LANES - 1) // LANES * 2
-            room = 2 * count + LANES
-            if member + room > len(members) or entry + room > len(leaf_members):
-                return at
-            if split + 2 > len(splits) or leaf + 3 > len(leaves) or group + groups > len(masks):
-                return at
-            child = np.int64(nodes[node, CHILD])
-            ends_left = nodes[child, FEATURE] == LEAF
-            ones = leaf_members if ends_left else members
-            one = entry if ends_left else member
-            place = np.int64(nodes[node, FEATURE]) * rows
-            if narrow and count == 1:
-                left, right = _part_one(
-                    *(bits, place, sets[node, 1], members, start),
-                    *(masks, group, ones, one, spare),
-                )
-            elif narrow:
-                left, right = _part(
-                    *(bits, place, sets[node, 1], members, start, count),
-                    *(masks, group, ones, one, spare),
-                )
-            else:
-                left, right = _part_any(
-                    *(route, node, codes, numbers, members, start, count),
-                    *(masks, group, ones, one, spare),
-                )
-            splits[first, GROUP] = group
-            splits[first, LEFT] = splits[first, RIGHT] = 0
-            for side in range(2):
-                some = right if side else left
-                if some == 0:
-                    continue
-                below = child + side
-                if nodes[below, FEATURE] == LEAF:
-                    if side:
-                        for k in range(some):
-                            leaf_members[entry + k] = spare[k]
-                    leaves[leaf, LEAF_AT], leaves[leaf, LEAF_START] = nodes[below, CHILD], entry
-                    splits[first, LEFT + side] = -1 - entry
-                    leaf, entry = leaf + 1, entry + some
-                else:
-                    if side:
-                        for k in range(some):
-                            members[member + k] = spare[k]
-                    splits[split, NODE], splits[split, COUNT] = below, some
-                    splits[split, START] = splits[first, LEFT + side] = member - origin
-                    split, member = split + 1, member + some
-            group += groups
-            first += 1
-        trees[at, SPLITS_TO], trees[at, LEAVES_TO] = split, leaf
-        ends[0], ends[1], ends[2], ends[3], ends[4] = split, member, group, leaf, entry
-        ends[5] = max(ends[5], member - origin)
-        leaves[leaf, LEAF_START] = entry
-    return len(roots) - 1
+        for row in range(len(codes)):
+            tops[at, row] = slot[row]
+    last = len(roots) - 1
+    trees[last, SPLITS_FROM], trees[last, LEAVES_FROM] = ends[0], ends[2]
+    trees[last, ENTRIES_FROM] = leaves[ends[2], LEAF_START] = ends[3]
+    pad(ones, ends[1])
+    pad(others, ends[1])
+    pad(members, ends[3])
+    return last
 
 
 @inner

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from robustq.core.gaps import LEAVES_TO, Reached
+from robustq.core.gaps import LANES, Reached, trim
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,14 +21,13 @@ if TYPE_CHECKING:
 
 __all__ = ["SpreadRows", "Spreader"]
 
-# How many rows go together, at most, and how many members of splits are kept for a block of rows
+# How many rows go together, at most, and how many entries are kept for a block of rows
 # (some 100 MB).
 ROWS_AT_ONCE, MOST_REACHED = 2048, 2**24
 LARGEST = 2**24  # rows times nodes of a tree: what they reach of one must fit into memory
-# For how many splits that rows reach there is room, for each row and tree, and in all; it grows
-# where there are more.
-SPLITS, LEAST = 40, 2**16
-LANES = 8  # members of a mask
+# For how many entries there is room, for each row and tree, and in all; it grows where there are
+# more.
+ENTRIES, LEAST = 12, 2**16
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +45,7 @@ class Spreader:
         kept, room = [], MOST_REACHED
         for block in self.divide(len(codes)):
             joint[block], reached = self.spread(codes[block], numbers[block])
-            room -= len(reached.members)
+            room -= len(reached.mass)
             if room >= 0:
                 kept.append((block, reached))
         return joint, SpreadRows(self, codes, numbers, tuple(kept))
@@ -69,39 +68,41 @@ class Spreader:
 
     def _find_leaves(self, codes: Codes, numbers: Floats) -> Reached:
         """Return what rows reach, but for their mass there."""
-        from . import _spread_kernels  # noqa: PLC0415 (numba is imported when it is needed)
+        from . import _spread_kernels as kernels  # noqa: PLC0415 (numba is imported when needed)
 
         forest, rows = self.forest, len(codes)
-        room, trees = self._make_room(rows), np.empty((forest.trees, 5), dtype=np.int32)
-        ends, done = np.zeros(6, dtype=np.int64), 0
-        spare = np.empty(rows + LANES, dtype=np.int32)
+        out, ends, done = self._make_room(rows), np.zeros(4, dtype=np.int64), 0
+        tops = np.empty((forest.trees, rows), dtype=np.int32)
+        trees = np.empty((forest.trees + 1, 3), dtype=np.int32)
+        # A split has three lists, and they have as many rows as its own, at most.
+        room = (
+            np.empty((3 * forest.depth + 4) * rows, dtype=np.int32),
+            np.empty((forest.depth + 1, len(kernels.FRAME)), dtype=np.int64),
+            np.empty(rows, dtype=np.int32),
+        )
         bits = self._find_bits(codes) if forest.is_narrow else np.empty(0, dtype=np.uint64)
         while done < forest.trees:
-            done = _spread_kernels.spread(
-                *(forest.is_narrow, *forest.arrays.routes, bits, codes, numbers, done),
-                *(ends, spare, *room, trees),
+            done = kernels.spread(
+                *(forest.is_narrow, *forest.arrays.routes, bits, codes, numbers, done, ends),
+                *(*room, *out, tops, trees),
             )
             if done < forest.trees:
-                room = [np.concatenate([each, np.empty_like(each)]) for each in room]
-        splits, members, masks, leaves, leaf_members = room
-        entries, largest = int(ends[4]), int(ends[5])
-        return Reached(
-            *(splits, members, masks, leaves, leaf_members, np.empty(entries)),
-            *(trees, largest, np.empty(rows, dtype=np.bool_), entries),
-        )
+                out = [np.concatenate([each, np.empty_like(each)]) for each in out]
+        mass = np.empty(int(ends[3]) + LANES)
+        return trim([*out, mass], ends, tops, trees, np.empty(rows, dtype=np.bool_))
 
     def _make_room(self, rows: int) -> list[NDArray[Any]]:
-        """Return what splits, members, masks, leaves and their members are written to."""
+        """Return what splits, ones, others, leaves and members are written to."""
         nodes, trees = len(self.forest.nodes), self.forest.trees
-        more = trees * (rows + 1) + 2 * LANES
-        members = min(rows * nodes, max(SPLITS * rows * trees, LEAST)) + more
-        nodes = min(nodes, members) + more
+        more = trees + rows + LANES + 2
+        entries = min(rows * nodes, max(ENTRIES * rows * trees, LEAST)) + more
+        nodes = min(nodes, entries) + more
         return [
             np.empty((nodes, 6), dtype=np.int32),
-            np.empty(members, dtype=np.int32),
-            np.empty(2 * (members // LANES + nodes), dtype=np.uint8),
+            np.empty(entries, dtype=np.int32),
+            np.empty(entries, dtype=np.int32),
             np.empty((nodes, 2), dtype=np.int32),
-            np.empty(members, dtype=np.int32),
+            np.empty(entries, dtype=np.int32),
         ]
 
     @staticmethod
@@ -134,8 +135,8 @@ class Spreader:
         _spread_kernels.weigh_reached(
             *(forest.trees, forest.is_plain, a.kinds, a.slots, a.reach, a.reach_scale),
             *(*a.contents, forest.class_probs, factors, cells, codes, numbers, known, some, out),
-            *(int(reached.trees[-1, LEAVES_TO]), reached.leaves, reached.leaf_members),
-            *(reached.mass, np.zeros(reached.entries, dtype=np.int32)),
+            *(len(reached.leaves) - 1, reached.leaves, reached.members),
+            *(reached.mass, np.zeros(len(reached.mass), dtype=np.int32)),
             *(np.empty(rows, dtype=np.int64), np.empty((2, rows)), reached.uneven),
         )
         return out
@@ -156,8 +157,4 @@ class SpreadRows:
         start = self.kept[-1][0].stop if self.kept else 0
         for block in self.spreader.divide(len(self.codes) - start):
             rows = slice(start + block.start, start + block.stop)
-            yield rows, self.take(rows)
-
-    def take(self, rows: Indices | slice) -> Reached:
-        """Return what some of the rows reach."""
-        return self.spreader.spread(self.codes[rows], self.numbers[rows])[1]
+            yield rows, self.spreader.spread(self.codes[rows], self.numbers[rows])[1]
