@@ -1,8 +1,8 @@
 """The root of a lead that falls, looked for step by step.
 
-R(x) falls through 0 somewhere. In the first steps one point is looked at, with the slope of R
-there; then two points are, on either side of where the root seems to be. It is found when it is
-between two points as near to each other as digits are asked for: no kink of R can hide there.
+R(x) falls through 0 somewhere. Each step looks at one point, where the root seems to be, or a little
+beyond: so it is soon between two points, and these come nearer. It is found when they are as near to
+each other as digits are asked for: no kink of R can hide there.
 """
 
 import math
@@ -13,69 +13,54 @@ __all__ = [
     "FACTS",
     "FARTHEST",
     "KNOTS",
+    "KNOWN",
     "TINY",
     "UNDECIDED",
-    "add_pair",
     "add_point",
     "advance",
     "find_end",
     "has_vanished",
-    "looks_at_two",
     "start",
 ]
 
-# What is known of points: the highest that is below the root, the lowest above it, and the two that
-# are next to it, on whichever side: x, R, and its slope if that is known.
-KNOTS = LOW, HIGH, NEXT, OTHER = (0, 1, 2, 3)
-KNOWN = X, LEAD, SLOPE = (0, 1, 2)
+# What is known of points, x and R: of the highest that is below the root, the lowest above it, and
+# the three that are next to it, on whichever side.
+KNOTS = LOW, HIGH, NEXT, OTHER, THIRD = (0, 1, 2, 3, 4)
+KNOWN = X, LEAD = (0, 1)
 # What is known of a search: where it ends, how steep R is next to the root, how far the ends of
 # the bracket were from each other, and how often in a row that was hardly less.
 FACTS = TOP, STEEP, WIDE, MISSES = (0, 1, 2, 3)
 UNDECIDED = -1.0
 TINY = 1e-250  # leads below this are left to the recursion, which has more range
 ENOUGH = 2e-10  # how near, relative, is near enough
-# Slopes are taken from points that are nearer to each other, and to compare them with rounding,
-# from points that are farther from each other than this, relative.
-CLOSE, LOCAL = 1e-2, 1e-7
+LOCAL = 1e-7  # to compare slopes with rounding, points are farther from each other, relative
 FARTHEST = 1e12  # roots beyond are left to the recursion
-FIRST = 1.4  # where to look first, relative to a guess
-MOST_MISSES = 2.0  # and then what is between the ends is divided
-SINGLE = 4  # steps that look at one point
+FIRST = 1.5  # where to look first, relative to a guess
+MOST_MISSES = 3.0  # and then what is between the ends is divided
+# From which error on, relative, to look beyond the root, and how far, relative to the error.
+SURE, BEYOND = 1e-2, 0.3
+NEAREST, LONGEST = 1.05, 4.0  # how far to look next, relative to a point below the root
 
 
 @inner
-def looks_at_two(step):
-    """Tell whether a step looks at two points; all rows take the same steps."""
-    return step >= SINGLE
+def _set_knot(knots, knot, x, lead):
+    knots[knot, X], knots[knot, LEAD] = x, lead
 
 
 @inner
-def _set_knot(knots, knot, x, lead, slope):
-    knots[knot, X], knots[knot, LEAD], knots[knot, SLOPE] = x, lead, slope
-
-
-@inner
-def add_point(knots, x, lead, slope):
+def add_point(knots, x, lead):
     """Keep a point where it is next to the root."""
     if lead > 0.0:
         if not x <= knots[LOW, X]:
-            _set_knot(knots, LOW, x, lead, slope)
+            _set_knot(knots, LOW, x, lead)
     elif not x >= knots[HIGH, X]:
-        _set_knot(knots, HIGH, x, lead, slope)
-    if not abs(lead) > abs(knots[NEXT, LEAD]):
-        for column in range(len(KNOWN)):
-            knots[OTHER, column] = knots[NEXT, column]
-        _set_knot(knots, NEXT, x, lead, slope)
-    elif not abs(lead) > abs(knots[OTHER, LEAD]):
-        _set_knot(knots, OTHER, x, lead, slope)
-
-
-@inner
-def add_pair(knots, one, two, lead, other):
-    """Keep two points where they are next to the root; what is between them tells the slope."""
-    slope = (other - lead) / (two - one) if two - one < CLOSE * two else math.nan
-    add_point(knots, one, lead, slope if lead != 0.0 else math.nan)
-    add_point(knots, two, other, slope if other != 0.0 else math.nan)
+        _set_knot(knots, HIGH, x, lead)
+    # The nearest come first; those that are not known yet are NaN.
+    for knot in range(NEXT, THIRD + 1):
+        if not abs(lead) >= abs(knots[knot, LEAD]):
+            other, its_lead = knots[knot, X], knots[knot, LEAD]
+            _set_knot(knots, knot, x, lead)
+            x, lead = other, its_lead
 
 
 @inner
@@ -84,8 +69,8 @@ def start(guess, top, lead, knots, facts):
     facts[TOP], facts[STEEP] = min(top, FARTHEST), 0.0
     facts[WIDE], facts[MISSES] = math.inf, 0.0
     for knot in range(len(KNOTS)):
-        _set_knot(knots, knot, math.nan, math.nan, math.nan)
-    add_point(knots, 0.0, lead, math.nan)
+        _set_knot(knots, knot, math.nan, math.nan)
+    add_point(knots, 0.0, lead)
     return min(FIRST * guess, facts[TOP]) if guess < FARTHEST else min(1.0, facts[TOP])
 
 
@@ -93,24 +78,18 @@ def start(guess, top, lead, knots, facts):
 def _follow(knots):
     """Return where x, as a smooth function of R, is when R is 0; and how wrong that might be.
 
-    The function has the values and, where they are known, the slopes of two points next to it.
+    The function goes through three points next to it, or two if that leaves the bracket.
     """
-    x, lead, slope = knots[NEXT, X], knots[NEXT, LEAD], knots[NEXT, SLOPE]
-    other, steep = knots[OTHER, X], knots[OTHER, SLOPE]
-    way = knots[OTHER, LEAD] - lead
-    if math.isnan(slope):
-        line = x - lead * (other - x) / way
-        return line, 0.2 * abs(line - x)
-    tangent = x - lead / slope
-    bend = (other - x - way / slope) / (way * way)
-    curve = tangent + bend * lead * lead
-    if not abs(curve) < math.inf:
-        return tangent, 0.1 * abs(tangent - x)
-    twist = (1.0 / steep - 1.0 / slope - 2.0 * bend * way) / (way * way)
-    best = curve - twist * lead * lead * (lead + way)
-    if not abs(best) < math.inf:
-        return curve, 0.1 * abs(curve - tangent)
-    return best, 0.1 * abs(best - curve)
+    x, lead = knots[NEXT, X], knots[NEXT, LEAD]
+    other, its_lead = knots[OTHER, X], knots[OTHER, LEAD]
+    line = x - lead * (other - x) / (its_lead - lead)
+    third, far = knots[THIRD, X], knots[THIRD, LEAD]
+    steep = (other - x) / (its_lead - lead)
+    bend = ((third - other) / (far - its_lead) - steep) / (far - lead)
+    curve = line + bend * lead * its_lead
+    if knots[LOW, X] < curve and not curve >= knots[HIGH, X]:
+        return curve, abs(curve - line)
+    return line, BEYOND * abs(line - x)
 
 
 @inner
@@ -124,68 +103,55 @@ def find_end(knots, facts):
 @inner
 def has_vanished(knots):
     """Return an x above the root where R is 0, and may have been before; or else infinity."""
-    still = knots[HIGH, LEAD] == 0.0 and not knots[HIGH, SLOPE] < 0.0
-    return knots[HIGH, X] if still else math.inf
+    return knots[HIGH, X] if knots[HIGH, LEAD] == 0.0 else math.inf
 
 
 @inner
-def _divide(low, high, two):
-    """Return points, or twice a point, that divide what lies between two ends."""
-    parts = 3.0 if two else 2.0
-    if 0.0 < 4.0 * low < high:
-        ratio = math.exp(math.log(high / low) / parts)
-        return low * ratio, high / ratio
-    part = (high - low) / parts
-    return low + part, high - part
+def _divide(low, high):
+    """Return a point that divides what lies between two ends."""
+    return math.sqrt(low * high) if 0.0 < 4.0 * low < high else 0.5 * (low + high)
 
 
 @inner
-def _look_around(guess, error, low, high, two):
-    """Return a guess twice, or points on either side of it, within the ends."""
-    far = max(error, ENOUGH * guess) if two else 0.0
-    one, other = guess - far, guess + far
-    return (
-        one if one > low else low + 0.5 * (guess - low),
-        other if other < high else high - 0.5 * (high - guess),
-    )
+def _look_farther(guess, low, top):
+    """Return where the root seems to be, seen from below."""
+    if not guess > low:
+        return min(2.0 * low, top)
+    return min(max(guess, NEAREST * low), LONGEST * low, top)
 
 
 @inner
-def _look_farther(knots, top, two):
-    """Return where the root seems to be, twice, or points on either side of it, seen from below."""
-    low = knots[LOW, X]
-    guess, _ = _follow(knots)
-    way = min(max(guess - low, 0.1 * low), 3.0 * low) if guess > low else 1.5 * low
-    far = 0.4 * way if two else 0.0
-    return min(low + way - far, top), min(low + way + far, top)
+def _look_beyond(guess, error, low, high):
+    """Return a point on the other side of a guess than the nearest end, if the guess is good."""
+    if not error < SURE * guess:
+        return guess
+    far = max(BEYOND * error, ENOUGH * guess)
+    point = guess + far if guess - low < high - guess else guess - far
+    return point if low < point < high else 0.5 * (low + high)
 
 
 @inner
-def advance(step, beyond, facts, knots):
+def advance(beyond, facts, knots):
     """Return the root of R, if the knots show it, or else `UNDECIDED`; and where to look next.
 
     Infinity if it lies beyond the end, and NaN if `beyond` tells that the end is none. Whether
     rounding shows remains to be seen (`find_end`); and where R is 0, whether nothing is left that
     could lead, or only something too small for a float (`has_vanished`).
     """
-    low, high, top, two = knots[LOW, X], knots[HIGH, X], facts[TOP], looks_at_two(step)
+    low, high, top = knots[LOW, X], knots[HIGH, X], facts[TOP]
+    guess, error = _follow(knots)
     if math.isnan(high):
         if low >= top:
-            return math.nan if beyond else math.inf, 0.0, 0.0
-        return UNDECIDED, *_look_farther(knots, top, two)
+            return math.nan if beyond else math.inf, 0.0
+        return UNDECIDED, _look_farther(guess, low, top)
     if high - low > LOCAL * high:
         facts[STEEP] = (knots[LOW, LEAD] - knots[HIGH, LEAD]) / (high - low)
-    guess, error = _follow(knots)
-    # What was looked at may be the root itself, to the last digits.
-    inside = low - ENOUGH * high < guess < high + ENOUGH * high
-    guess = min(max(guess, low), high) if inside else 0.5 * (low + high)
     if high - low <= 4.0 * ENOUGH * high:
-        return guess, 0.0, 0.0
-    # A single point leaves one of the ends where it is.
-    missed = (not inside or two) and high - low > 0.5 * facts[WIDE]
+        return min(max(guess, low), high) if abs(guess) < math.inf else 0.5 * (low + high), 0.0
+    missed = high - low > 0.5 * facts[WIDE]
     facts[MISSES] = facts[MISSES] + 1.0 if missed else 0.0
     facts[WIDE] = high - low
-    if not inside or facts[MISSES] > MOST_MISSES:
+    if not low < guess < high or facts[MISSES] > MOST_MISSES:
         facts[MISSES] = 0.0
-        return UNDECIDED, *_divide(low, high, two)
-    return UNDECIDED, *_look_around(guess, error, low, high, two)
+        return UNDECIDED, _divide(low, high)
+    return UNDECIDED, _look_beyond(guess, error, low, high)

@@ -3,9 +3,9 @@
 The entries of a tree, one for each row and leaf that it reaches, stand in the order of the leaves:
 those below a node stand side by side, whosever they are. An entry begins as what the leaf is worth.
 On the way up, all entries below an edge are multiplied by its bound: by the lower one, max(0, w −
-x l), if they are positive, or else by the upper one, min(1, w + x u). Where a row goes both ways its
-two values become one, of which the higher child has its lower bound, and the lower child its upper
-one; it stands where the left one stood, and the right one is 0 from there on.
+x l), if they are positive, or else by the upper one, min(1, w + x u). Where a row goes both ways
+its two values become one, of which the higher child has its lower bound, and the lower child its upper
+one; it stands where the left one stood, and what stands at the right one means nothing from there on.
 """
 
 import math
@@ -43,7 +43,6 @@ __all__ = [
     "TOPS",
     "TREES",
     "climb",
-    "climb_steeply",
     "find_ends",
     "find_rest",
     "reaches",
@@ -115,11 +114,9 @@ def _lay_out(reached, terms, tree, xs, room):
 
 @inner
 def _put_joined(reached, start, stop, values, joined_values):
-    """Write what became of those that were joined."""
-    ones, others = reached[ONES], reached[OTHERS]
+    """Write what became of those that were joined; nobody looks at the others any more."""
     for k in range(start, stop):
-        values[np.uint64(ones[k])] = joined_values[k - start]
-        values[np.uint64(others[k])] = 0.0
+        values[np.uint64(reached[ONES][k])] = joined_values[k - start]
 
 
 @inner
@@ -137,13 +134,6 @@ def _add_up(reached, tree, rows, values, sums):
 def _cut(x, falls, edge):
     """Return w + x s, cut to [0, 1], of an edge that falls in some lanes, and rises in others."""
     return min(max(x * choose(falls, edge[1], edge[2]) + edge[0], 0.0), 1.0)
-
-
-@joined
-def _steepness(falls, edge, bound):
-    """Return the slope of a bound, 0 where it is cut."""
-    slope = choose(falls, edge[1], edge[2])
-    return choose((bound > 0.0) & (bound < 1.0), slope, 0.0)
 
 
 @inner
@@ -183,62 +173,6 @@ def climb(reached, edges, terms, xs, room, sums):
             _multiply(values, room[XS], *_region(splits, i, True), right)
             _put_joined(reached, *_joins_of(splits, i), values, room[JOINED])
         _add_up(reached, tree, rows, values, sums)
-
-
-# The same with slopes
-
-
-@inner
-def _multiply_steeply(room, start, stop, edge):
-    """Multiply the entries below an edge by its bounds, and follow their slopes."""
-    values, slopes, xs = room[VALUES], room[MORE], room[XS]
-    for at in range(start, stop, LANES):
-        value, slope = load(values, at), load(slopes, at)
-        falls = value > 0.0
-        bound = _cut(load(xs, at), falls, edge)
-        new = slope * bound + value * _steepness(falls, edge, bound)
-        _put(slopes, at, stop, new, slope)
-        _put(values, at, stop, value * bound, value)
-
-
-@inner
-def _join_steeply(reached, i, left, right, room):
-    """Write what becomes of the two values, and slopes, of rows that go both ways."""
-    ones, others, values, slopes = reached[ONES], reached[OTHERS], room[VALUES], room[MORE]
-    start, stop = _joins_of(reached[SPLITS], i)
-    for k in range(start, stop, LANES):
-        x, a, b = pick(room[XS], ones, k), pick(values, ones, k), pick(values, others, k)
-        higher = a > b
-        of_a, of_b = _cut(x, higher, left), _cut(x, ~higher, right)
-        slope = a * _steepness(higher, left, of_a) + b * _steepness(~higher, right, of_b)
-        slope += pick(slopes, ones, k) * of_a
-        slope += pick(slopes, others, k) * of_b
-        store(room[JOINED], k - start, a * of_a + b * of_b)
-        store(room[MORE_JOINED], k - start, slope)
-
-
-@inner
-def climb_steeply(reached, edges, terms, xs, room, sums, steep):
-    """Write R of all rows, and its slope."""
-    splits, rows = reached[SPLITS], len(sums) - LANES
-    for row in range(rows):
-        sums[row] = steep[row] = 0.0
-    for tree in range(len(reached[TREES]) - 1):
-        _lay_out(reached, terms, tree, xs, room)
-        first, last = _entries_of(reached, tree)
-        for k in range(last - first):
-            room[MORE][k] = 0.0
-        begin, end = _splits_of(reached, tree)
-        for i in range(begin, end):
-            left, right = _edge(edges, splits, i, False), _edge(edges, splits, i, True)
-            _join_steeply(reached, i, left, right, room)
-            _multiply_steeply(room, *_region(splits, i, False), left)
-            _multiply_steeply(room, *_region(splits, i, True), right)
-            start, stop = _joins_of(splits, i)
-            _put_joined(reached, start, stop, room[VALUES], room[JOINED])
-            _put_joined(reached, start, stop, room[MORE], room[MORE_JOINED])
-        _add_up(reached, tree, rows, room[VALUES], sums)
-        _add_up(reached, tree, rows, room[MORE], steep)
 
 
 # Where they vanish

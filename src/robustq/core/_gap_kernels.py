@@ -31,12 +31,10 @@ from ._bracket_kernels import (
     FARTHEST,
     TINY,
     UNDECIDED,
-    add_pair,
     add_point,
     advance,
     find_end,
     has_vanished,
-    looks_at_two,
     start,
 )
 from ._climb_kernels import (
@@ -44,7 +42,6 @@ from ._climb_kernels import (
     MASS,
     MEMBERS,
     climb,
-    climb_steeply,
     find_ends,
     find_rest,
     reaches,
@@ -66,8 +63,7 @@ from .gaps import (
 __all__ = ["clear", "look_closer", "search"]
 
 MAX_STEPS = 120
-# After so many steps, when no more than one in some rows is left, others need not be looked at.
-FEWEST, HARD = 4, 8
+FEW = 8  # rows that are not worth being told apart when half of them are done
 
 flags_out = types.Array(types.boolean, 1, "C")
 # What is worked in, see `_climb_kernels.VALUES`.
@@ -130,7 +126,7 @@ def _begin_all(known, uneven, lasts, near, xs, knots, facts, found):
     ending = np.int64(0)
     for row in range(len(found)):
         found[row], x = _begin(known, row, lasts[row], near, knots[row], facts[row])
-        xs[0, row] = xs[1, row] = x
+        xs[row] = x
         if uneven[row]:
             found[row] = math.nan
         ending += found[row] == math.inf
@@ -138,34 +134,19 @@ def _begin_all(known, uneven, lasts, near, xs, knots, facts, found):
 
 
 @inner
-def _go_on(step, row, beyond, sums, xs, knots, facts):
+def _go_on(x, lead, beyond, knots, facts):
     """Return what is found after a step, or `UNDECIDED`, and where to look next."""
-    lead, other = sums[0, row], sums[1, row]
-    both = looks_at_two(step)
-    if 0.0 < abs(lead) < TINY or (both and 0.0 < abs(other) < TINY):
-        return math.nan, 0.0, 0.0
-    if both:
-        add_pair(knots, xs[0, row], xs[1, row], lead, other)
-    else:
-        add_point(knots, xs[0, row], lead, other)
-    return advance(step + 1, beyond, facts, knots)
-
-
-@inner
-def _look(step, reached, edges, terms, xs, room, sums):
-    """Write R of all rows: with its slope, or at two x."""
-    if looks_at_two(step):
-        climb(reached, edges, terms, xs[0], room, sums[0])
-        climb(reached, edges, terms, xs[1], room, sums[1])
-    else:
-        climb_steeply(reached, edges, terms, xs[0], room, sums[0], sums[1])
+    if 0.0 < abs(lead) < TINY:
+        return math.nan, 0.0
+    add_point(knots, x, lead)
+    return advance(beyond, facts, knots)
 
 
 @kernel(
     types.int64(
         *(float_matrix, float_vector, float_matrix, float_vector, *reaches, bool_vector),
         *(int_vector, int_vector, float_vector, types.float64, types.float64, types.int64),
-        *(*rooms, float_vector_out, float_matrix_out, float_matrix_out, float_matrix_out),
+        *(*rooms, float_vector_out, float_matrix_out, float_vector_out, float_vector_out),
         *(types.Array(types.float64, 3, "C"), float_matrix_out, float_vector_out),
         float_matrix_out,
     )
@@ -207,7 +188,7 @@ def search(
     """Write the x where each row flips to a rival, infinity where it does not below its last one.
 
     NaN where rounding would show; where it may, `doubts` tell. `UNDECIDED` where a row is left over
-    because most others are done; return how many steps these have taken, or 0 if there are none.
+    because half of all are done; return how many steps these have taken, or 0 if there are none.
 
     Parameters
     ----------
@@ -234,21 +215,19 @@ def search(
     beyond = limit >= FARTHEST
     _put_terms(reached, class_probs, about, best, rival, terms, known)
     if step == 0 and _begin_all(known, uneven, lasts, near, xs, knots, facts, found):
-        find_ends(reached, edges, terms, room, sums[0])
+        find_ends(reached, edges, terms, room, sums)
         for row in range(rows):
             if found[row] == math.inf:
-                found[row] = sums[0, row] if sums[0, row] <= lasts[row] else math.inf
-    going, few = np.int64(0), step + FEWEST
+                found[row] = sums[row] if sums[row] <= lasts[row] else math.inf
+    going = np.int64(0)
     for row in range(rows):
         going += found[row] == UNDECIDED
         doubts[0, row] = doubts[1, row] = math.inf
-    while going > 0 and step < MAX_STEPS and (step < few or going > rows // HARD):
-        _look(step, reached, edges, terms, xs, room, sums)
+    while going > 0 and step < MAX_STEPS and (going > rows // 2 or rows <= FEW):
+        climb(reached, edges, terms, xs, room, sums)
         for row in range(rows):
             if found[row] == UNDECIDED:
-                found[row], xs[0, row], xs[1, row] = _go_on(
-                    step, row, beyond, sums, xs, knots[row], facts[row]
-                )
+                found[row], xs[row] = _go_on(xs[row], sums[row], beyond, knots[row], facts[row])
                 if found[row] != UNDECIDED:
                     going -= 1
                     end, lead = find_end(knots[row], facts[row])
@@ -267,7 +246,7 @@ def search(
 @kernel(
     types.void(
         *(float_matrix, float_vector, float_matrix, *reaches, int_vector, int_vector),
-        *(float_matrix, *rooms, float_vector_out, float_matrix_out, float_matrix_out),
+        *(float_matrix, *rooms, float_vector_out, float_matrix_out, float_vector_out),
         float_matrix_out,
     )
 )
@@ -308,17 +287,17 @@ def look_closer(
     find_rest(reached, edges, terms, xs[1], room, looks[1])
     for entry in range(trees[-1, ENTRIES_FROM]):
         terms[entry] = -abs(terms[entry])
-    climb(reached, edges, terms, xs[0], room, sums[0])
+    climb(reached, edges, terms, xs[0], room, sums)
     for row in range(len(best)):
-        looks[0, row] = -sums[0, row]
+        looks[0, row] = -sums[row]
 
 
 @kernel(
     types.void(
         *(float_matrix, float_vector, float_matrix, float_vector, *reaches),
         *(int_vector, int_vector, float_vector, types.float64),
-        *(*rooms, float_vector_out, float_matrix_out, float_matrix_out),
-        *(float_matrix_out, flags_out),
+        *(*rooms, float_vector_out, float_matrix_out, float_vector_out),
+        *(float_vector_out, flags_out),
     )
 )
 def clear(
@@ -357,8 +336,8 @@ def clear(
     room = values, more, own_xs, joined_values, more_joined
     _put_terms(reached, class_probs, about, best, rival, terms, known)
     for row in range(len(best)):
-        xs[0, row] = lasts[row] if lasts[row] < FARTHEST else 0.0
-    climb(reached, edges, terms, xs[0], room, sums[0])
+        xs[row] = lasts[row] if lasts[row] < FARTHEST else 0.0
+    climb(reached, edges, terms, xs, room, sums)
     for row in range(len(best)):
         size = _size_at(known, row, points, lasts[row])
-        cleared[row] = lasts[row] < FARTHEST and sums[0, row] > max(near * size, TINY)
+        cleared[row] = lasts[row] < FARTHEST and sums[row] > max(near * size, TINY)

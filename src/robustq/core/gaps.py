@@ -230,7 +230,7 @@ class _Search:
 
         reached, xs = self._take(rows), np.zeros((2, len(rows) + LANES))
         xs[0, : len(rows)], xs[1, : len(rows)] = x, np.where(np.isfinite(doubts[1]), doubts[1], x)
-        sums, looks = np.empty_like(xs), np.empty((2, len(rows)))
+        sums, looks = np.empty(len(rows) + LANES), np.empty((2, len(rows)))
         given = *self.model[:3], *reached.leafy, best, rival, xs
         kernels.look_closer(*given, *_make_room(reached), sums, looks)
         return ~(looks[0] < doubts[0]) | ((doubts[1] < np.inf) & (looks[1] < 0.0))
@@ -259,8 +259,9 @@ def _begin(rows: int) -> tuple[Floats, Floats, Floats, Floats]:
 
     more = rows + LANES
     return (
-        *(np.zeros((2, more)), np.zeros((2, more))),
-        *(np.zeros((rows, len(brackets.KNOTS), 3)), np.zeros((rows, len(brackets.FACTS)))),
+        *(np.zeros(more), np.zeros(more)),
+        np.zeros((rows, len(brackets.KNOTS), len(brackets.KNOWN))),
+        np.zeros((rows, len(brackets.FACTS))),
     )
 
 
@@ -269,7 +270,7 @@ def _go_on(
 ) -> tuple[Floats, Floats, Floats, Floats]:
     """Return what a search knows of some of the rows."""
     xs, sums, knots, facts = _begin(len(rows))
-    xs[:, : len(rows)], knots[:], facts[:] = state[0][:, rows], state[2][rows], state[3][rows]
+    xs[: len(rows)], knots[:], facts[:] = state[0][rows], state[2][rows], state[3][rows]
     return xs, sums, knots, facts
 
 
