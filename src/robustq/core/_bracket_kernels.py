@@ -1,8 +1,8 @@
 """The root of a lead that falls, looked for step by step.
 
-R(x) falls through 0 somewhere. Each step looks at one point, where the root seems to be, or a little
-beyond: so it is soon between two points, and these come nearer. It is found when they are as near to
-each other as digits are asked for: no kink of R can hide there.
+R(x) falls through 0 somewhere. Each step looks at one point, where the root seems to be, or a
+little beyond: so it is soon between two points, and these come nearer. It is found when they are as
+near to each other as digits are asked for: no kink of R can hide there.
 """
 
 import math

@@ -4,8 +4,8 @@ The entries of a tree, one for each row and leaf that it reaches, stand in the o
 those below a node stand side by side, whosever they are. An entry begins as what the leaf is worth.
 On the way up, all entries below an edge are multiplied by its bound: by the lower one, max(0, w −
 x l), if they are positive, or else by the upper one, min(1, w + x u). Where a row goes both ways
-its two values become one, of which the higher child has its lower bound, and the lower child its upper
-one; it stands where the left one stood, and what stands at the right one means nothing from there on.
+its two values become one, of which the higher child has its lower bound, and the lower child its
+upper one; it stands where the left one stood, and nobody looks any more at the right one.
 """
 
 import math
@@ -37,11 +37,6 @@ __all__ = [
     "LEAVES",
     "MASS",
     "MEMBERS",
-    "ONES",
-    "OTHERS",
-    "SPLITS",
-    "TOPS",
-    "TREES",
     "climb",
     "find_ends",
     "find_rest",

@@ -63,7 +63,7 @@ from .gaps import (
 __all__ = ["clear", "look_closer", "search"]
 
 MAX_STEPS = 120
-FEW = 8  # rows that are not worth being told apart when half of them are done
+HARD = 5  # when no more than one in so many rows is left, the others need not be looked at
 
 flags_out = types.Array(types.boolean, 1, "C")
 # What is worked in, see `_climb_kernels.VALUES`.
@@ -188,7 +188,7 @@ def search(
     """Write the x where each row flips to a rival, infinity where it does not below its last one.
 
     NaN where rounding would show; where it may, `doubts` tell. `UNDECIDED` where a row is left over
-    because half of all are done; return how many steps these have taken, or 0 if there are none.
+    because most others are done; return how many steps these have taken, or 0 if there are none.
 
     Parameters
     ----------
@@ -223,7 +223,7 @@ def search(
     for row in range(rows):
         going += found[row] == UNDECIDED
         doubts[0, row] = doubts[1, row] = math.inf
-    while going > 0 and step < MAX_STEPS and (going > rows // 2 or rows <= FEW):
+    while going > 0 and step < MAX_STEPS and going > rows // HARD:
         climb(reached, edges, terms, xs, room, sums)
         for row in range(rows):
             if found[row] == UNDECIDED:

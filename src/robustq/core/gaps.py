@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from .neighbourhoods import Perturbed
     from .quantified import Quantified
 
-__all__ = ["Gaps", "Reached", "Spread", "trim"]
+__all__ = ["Gaps", "Reached", "Spread"]
 
 FASTEST = 1e6  # how much weights may change, relative to themselves, where a search begins
 SIZED = 6, 11  # of the points that are looked at first, those where the sizes of leaves are known
@@ -91,37 +91,15 @@ class Reached(NamedTuple):
         """How many entries a tree has at most."""
         return int(np.diff(self.trees[:, ENTRIES_FROM]).max())
 
-    def take(self, rows: Indices) -> Reached:
-        """Return what some of the rows reach, which are in order."""
-        from . import _narrowing_kernels as kernels  # noqa: PLC0415 (numba is imported when needed)
-
-        number = np.full(self.tops.shape[1], -1, dtype=np.int32)
-        number[rows] = np.arange(len(rows), dtype=np.int32)
-        ends = np.zeros(4, dtype=np.int64)
-        room = [np.empty_like(each) for each in self[:6]]
-        tops = np.empty((len(self.tops), len(rows)), dtype=np.int32)
-        trees = np.empty_like(self.trees)
-        kernels.narrow(
-            *(number, *self[:-1], np.empty(self.largest + 1, dtype=np.int32)),
-            *(ends, *room, tops, trees),
-        )
-        return trim(room, ends, tops, trees, self.uneven[rows])
-
-
-def trim(room: list[Any], ends: Indices, tops: Codes, trees: Codes, uneven: Bools) -> Reached:
-    """Return what was filled of splits, ones and others, leaves, members and their mass."""
-    splits, ones, others, leaves, members, mass = room
-    return Reached(
-        *(splits[: ends[0]], ones, others, leaves[: ends[2] + 1], members, mass),
-        *(tops, trees, uneven),
-    )
-
 
 class Spread(Protocol):
     """Rows, and what they reach of a mixture."""
 
     def __iter__(self) -> Iterator[tuple[slice, Reached]]:
         """Yield what some of the rows after the others reach."""
+
+    def take(self, rows: Indices) -> Reached:
+        """Return what some of the rows reach."""
 
 
 def make_lanes(rows: int, lanes: int) -> Floats:
@@ -148,7 +126,7 @@ class Gaps(Straight):
         rows = len(found.prediction)
         y, tipping = np.empty(rows), np.empty(rows, dtype=np.int64)
         for block, reached in self.spread:
-            search = _Search(self, perturbed, reached)
+            search = _Search(self, perturbed, block.start, reached)
             y[block], tipping[block] = search.run(found.take(block))
         return self.forget_unclear(perturbed, y), tipping
 
@@ -167,8 +145,9 @@ class Gaps(Straight):
 class _Search:
     """Where rows of one block flip."""
 
-    def __init__(self, gaps: Gaps, perturbed: Perturbed, reached: Reached) -> None:
-        self.reached, tables = reached, gaps.tables
+    def __init__(self, gaps: Gaps, perturbed: Perturbed, start: int, reached: Reached) -> None:
+        self.spread, self.start, self.reached = gaps.spread, start, reached
+        tables = gaps.tables
         self.limit = gaps.made(perturbed).limit
         self.near = NEAR * (gaps.factors + tables.depth)
         self.model = tables.class_probs, *gaps.measured(perturbed)
@@ -194,8 +173,9 @@ class _Search:
         return x, tipping
 
     def _take(self, rows: Indices) -> Reached:
+        # It is found again: to look for a few of them among all would take longer.
         every = len(rows) == len(self.reached.uneven)
-        return self.reached if every else self.reached.take(rows)
+        return self.reached if every else self.spread.take(self.start + rows)
 
     def _find_flips(self, rows: Indices, best: Indices, rival: Indices, lasts: Floats) -> Floats:
         """Return where rows flip to a rival, before their last x."""
@@ -203,24 +183,26 @@ class _Search:
         from . import _gap_kernels as kernels  # noqa: PLC0415
 
         reached, state = self._take(rows), _begin(len(rows))
-        found, some, step = np.empty(len(rows)), np.arange(len(rows)), 0
+        found, doubts = np.empty(len(rows)), np.empty((2, len(rows)))
+        some, step = np.arange(len(rows)), 0
         while True:
-            ours, doubts = np.full(len(some), brackets.UNDECIDED), np.empty((2, len(some)))
+            ours, own = np.full(len(some), brackets.UNDECIDED), np.empty((2, len(some)))
             given = best[some], rival[some], lasts[some], self.limit, self.near, step
             room = *_make_room(reached), *state
-            step = kernels.search(*self.model, *reached, *given, *room, ours, doubts)
-            found[some] = ours
-            unsure = np.flatnonzero((doubts < np.inf).any(axis=0))
-            if len(unsure):
-                who = some[unsure]
-                at = np.minimum(ours[unsure], lasts[who])
-                pairs = rows[who], best[who], rival[who]
-                found[who[self._is_unclear(*pairs, at, doubts[:, unsure])]] = np.nan
+            step = kernels.search(*self.model, *reached, *given, *room, ours, own)
+            found[some], doubts[:, some] = ours, own
             if step == 0:
-                return found
+                break
             # Those that take longer go on by themselves.
             going = np.flatnonzero(ours == brackets.UNDECIDED)
-            some, reached, state = some[going], reached.take(going), _go_on(state, going)
+            some, state = some[going], _go_on(state, going)
+            reached = self._take(rows[some])
+        unsure = np.flatnonzero((doubts < np.inf).any(axis=0))
+        if len(unsure):
+            pairs = rows[unsure], best[unsure], rival[unsure]
+            at = np.minimum(found[unsure], lasts[unsure])
+            found[unsure[self._is_unclear(*pairs, at, doubts[:, unsure])]] = np.nan
+        return found
 
     def _is_unclear(
         self, rows: Indices, best: Indices, rival: Indices, x: Floats, doubts: Floats

@@ -9,7 +9,6 @@ import math
 import numpy as np
 from numba import types
 
-from robustq.core._narrowing_kernels import pad
 from robustq.core._scale_kernels import shrink, times
 from robustq.core.gaps import (
     END,
@@ -57,9 +56,9 @@ from .nodes import CHILD, FEATURE, LEAF
 __all__ = ["FRAME", "spread", "weigh_reached"]
 
 SMALL = 1e-100  # how much less mass leaves may have than others
-# Of a split on the way: the node, where lists after its own begin, how many of its sides are done or
-# under way, where entries below it begin, and those of its right child; and where the lists begin
-# and end of those that go left, those that go right, and those that do both.
+# Of a split on the way: the node, where lists after its own begin, how many of its sides are done
+# or under way, where entries below it begin, and those of its right child; and where the lists
+# begin and end of those that go left, those that go right, and those that do both.
 FRAME = (
     *(AT, FREE, SIDE, BEGIN, BETWEEN, LEFT_FROM, LEFT_TO, RIGHT_FROM, RIGHT_TO, BOTH_FROM, BOTH_TO),
 ) = tuple(range(11))
@@ -128,6 +127,13 @@ def _join_sides(frame, lists, slot, join, ones, others):
         slot[row] = one
         join += 1
     return join
+
+
+@inner
+def _pad(places, end):
+    """Write places after the last one: who reads eight of them at once may read these."""
+    for lane in range(LANES):
+        places[end + lane] = 0
 
 
 @inner
@@ -248,9 +254,9 @@ def spread(
     last = len(roots) - 1
     trees[last, SPLITS_FROM], trees[last, LEAVES_FROM] = ends[0], ends[2]
     trees[last, ENTRIES_FROM] = leaves[ends[2], LEAF_START] = ends[3]
-    pad(ones, ends[1])
-    pad(others, ends[1])
-    pad(members, ends[3])
+    _pad(ones, ends[1])
+    _pad(others, ends[1])
+    _pad(members, ends[3])
     return last
 
 

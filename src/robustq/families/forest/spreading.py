@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from robustq.core.gaps import LANES, Reached, trim
+from robustq.core.gaps import LANES, Reached
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -88,8 +88,11 @@ class Spreader:
             )
             if done < forest.trees:
                 out = [np.concatenate([each, np.empty_like(each)]) for each in out]
-        mass = np.empty(int(ends[3]) + LANES)
-        return trim([*out, mass], ends, tops, trees, np.empty(rows, dtype=np.bool_))
+        splits, ones, others, leaves, members = out
+        return Reached(
+            *(splits, ones, others, leaves[: int(ends[2]) + 1], members, np.empty(int(ends[3]))),
+            *(tops, trees, np.empty(rows, dtype=np.bool_)),
+        )
 
     def _make_room(self, rows: int) -> list[NDArray[Any]]:
         """Return what splits, ones, others, leaves and members are written to."""
@@ -157,4 +160,8 @@ class SpreadRows:
         start = self.kept[-1][0].stop if self.kept else 0
         for block in self.spreader.divide(len(self.codes) - start):
             rows = slice(start + block.start, start + block.stop)
-            yield rows, self.spreader.spread(self.codes[rows], self.numbers[rows])[1]
+            yield rows, self.take(rows)
+
+    def take(self, rows: Indices | slice) -> Reached:
+        """Return what some of the rows reach."""
+        return self.spreader.spread(self.codes[rows], self.numbers[rows])[1]
