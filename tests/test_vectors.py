@@ -3,13 +3,13 @@
 import math
 
 import numpy as np
+import pytest
 from numba import types
 
 from robustq.core._log_kernels import log_of
 from robustq.kernels import (
     code_matrix,
     code_vector,
-    code_vector_out,
     float_matrix,
     float_matrix_out,
     float_vector,
@@ -23,20 +23,18 @@ from robustq.vectors import (
     WIDE,
     WIDTH,
     choose,
-    divide,
-    expand,
     fill,
     fill_wide,
-    gather,
+    first_lanes,
     get,
     load,
     load_wide,
     look_up,
     multiply_add,
+    pick,
     some,
     spread_cells,
     store,
-    store_some,
 )
 
 ONE, OTHER = np.random.default_rng(3).uniform(0.1, 3.0, (2, LANES))
@@ -157,56 +155,22 @@ def test_cells_of_any_rows_become_places_side_by_side():
     np.testing.assert_array_equal(places[1:].reshape(8, 2, WIDE), expected)
 
 
-@kernel((float_vector, code_vector, types.uint64, float_matrix_out))
-def _move(values, members, mask, out):
-    store(out, 0 * LANES, expand(values, 3, mask))
-    store(out, 1 * LANES, gather(values, members, 0, mask))
-    store_some(out, 2 * LANES, load(values, 0), mask)
+@kernel((float_vector, code_vector, types.int64, float_matrix_out))
+def _move(values, places, count, out):
+    store(out, 0 * LANES, pick(values, places, 2))
+    store(out, 1 * LANES, choose(first_lanes(count), load(values, 0), -1.0))
 
 
-def test_only_those_move_who_are_asked_for():
+def test_numbers_are_picked_from_any_places():
     rng = np.random.default_rng(4)
-    values = rng.random(40)
-    # Whoever is not asked for may be anybody.
-    members = rng.integers(0, 40, LANES).astype(np.int32)
-    for mask in (0, 1, 0b10110101, 255):
-        goes = np.array([mask >> lane & 1 for lane in range(LANES)], dtype=bool)
-        out = np.full((3, LANES), -1.0)
-        _move(values, np.where(goes, members, 2**30).astype(np.int32), mask, out)
-        expected = np.zeros(LANES)
-        expected[goes] = values[3 : 3 + goes.sum()]
-        np.testing.assert_array_equal(out[0], expected)
-        np.testing.assert_array_equal(out[1][goes], values[members][goes])
-        np.testing.assert_array_equal(out[2], np.where(goes, values[:LANES], -1.0))
+    values, places = rng.random(40), rng.integers(0, 40, 2 + LANES).astype(np.int32)
+    out = np.empty((2, LANES))
+    _move(values, places, 0, out)
+    np.testing.assert_array_equal(out[0], values[places[2:]])
 
 
-@kernel(
-    types.uint64(
-        *(types.Array(types.uint64, 1, "C", readonly=True), code_vector, types.uint64),
-        *(types.uint64, code_vector_out, code_vector_out),
-    )
-)
-def _part(bits, members, valid, chosen, ones, others):
-    one, other = divide(bits, 2, members, 0, valid, chosen, ones, 0, others, 1)
-    return one * np.uint64(256) + other
-
-
-def test_members_go_where_their_values_are_or_both_ways():
-    rng = np.random.default_rng(5)
-    values = rng.integers(0, 64, 20)
-    bits = np.concatenate([[7, 7], np.left_shift(np.uint64(1), values.astype(np.uint64))])
-    bits = bits.astype(np.uint64)
-    bits[2 + 5] = ~np.uint64(0)
-    members = rng.permutation(20)[:LANES].astype(np.int32)
-    members[1] = 5
-    chosen = rng.integers(0, 2**63, dtype=np.uint64)
-    ones, others = np.full((2, LANES + 1), -1, dtype=np.int32)
-    found = int(_part(bits, members, 0b01111111, chosen, ones, others))
-    left = [int(chosen) >> int(values[m]) & 1 or m == 5 for m in members[:7]]
-    right = [not int(chosen) >> int(values[m]) & 1 or m == 5 for m in members[:7]]
-    assert found >> 8 == sum(1 << k for k, goes in enumerate(left) if goes)
-    assert found & 255 == sum(1 << k for k, goes in enumerate(right) if goes)
-    assert ones.tolist()[: sum(left)] == members[:7][np.array(left, dtype=bool)].tolist()
-    assert others.tolist()[1 : 1 + sum(right)] == members[:7][np.array(right, dtype=bool)].tolist()
-    assert others[0] == -1
-    assert set(ones.tolist()[sum(left) :]) == {-1}
+@pytest.mark.parametrize("count", [0, 1, 5, LANES, LANES + 3])
+def test_the_first_lanes_are_so_many(count):
+    values, out = np.arange(LANES) + 1.0, np.empty((2, LANES))
+    _move(values, np.zeros(2 + LANES, dtype=np.int32), count, out)
+    np.testing.assert_array_equal(out[1], np.where(np.arange(LANES) < count, values, -1.0))

@@ -36,7 +36,7 @@ ENOUGH = 2e-10  # how near, relative, is near enough
 LOCAL = 1e-7  # to compare slopes with rounding, points are farther from each other, relative
 FARTHEST = 1e12  # roots beyond are left to the recursion
 FIRST = 1.5  # where to look first, relative to a guess
-MOST_MISSES = 3.0  # and then what is between the ends is divided
+MOST_MISSES = 2.0  # and then what is between the ends is divided
 # From which error on, relative, to look beyond the root, and how far, relative to the error.
 SURE, BEYOND = 1e-2, 0.3
 NEAREST, LONGEST = 1.05, 4.0  # how far to look next, relative to a point below the root
@@ -55,6 +55,9 @@ def add_point(knots, x, lead):
             _set_knot(knots, LOW, x, lead)
     elif not x >= knots[HIGH, X]:
         _set_knot(knots, HIGH, x, lead)
+    if lead == 0.0:
+        # Nothing is left here, which does not tell where that began.
+        return
     # The nearest come first; those that are not known yet are NaN.
     for knot in range(NEXT, THIRD + 1):
         if not abs(lead) >= abs(knots[knot, LEAD]):

@@ -111,7 +111,8 @@ def _lay_out(reached, terms, tree, xs, room):
 def _put_joined(reached, start, stop, values, joined_values):
     """Write what became of those that were joined; nobody looks at the others any more."""
     for k in range(start, stop):
-        values[np.uint64(reached[ONES][k])] = joined_values[k - start]
+        at = np.uint64(reached[ONES][np.uint64(k)])
+        values[at] = joined_values[np.uint64(k - start)]
 
 
 @inner

@@ -143,9 +143,9 @@ def _go_on(x, lead, beyond, knots, facts):
 
 
 @kernel(
-    types.int64(
+    types.void(
         *(float_matrix, float_vector, float_matrix, float_vector, *reaches, bool_vector),
-        *(int_vector, int_vector, float_vector, types.float64, types.float64, types.int64),
+        *(int_vector, int_vector, float_vector, types.float64, types.float64, types.boolean),
         *(*rooms, float_vector_out, float_matrix_out, float_vector_out, float_vector_out),
         *(types.Array(types.float64, 3, "C"), float_matrix_out, float_vector_out),
         float_matrix_out,
@@ -170,7 +170,7 @@ def search(
     lasts,
     limit,
     near,
-    step,
+    begins,
     values,
     more,
     own_xs,
@@ -188,7 +188,7 @@ def search(
     """Write the x where each row flips to a rival, infinity where it does not below its last one.
 
     NaN where rounding would show; where it may, `doubts` tell. `UNDECIDED` where a row is left over
-    because most others are done; return how many steps these have taken, or 0 if there are none.
+    because most others are done.
 
     Parameters
     ----------
@@ -201,11 +201,12 @@ def search(
     lasts : (rows,), where x ends
     limit : where it would end if nobody else had flipped
     near : how near, relative, is too near
-    step : how many steps rows have taken that were left over; 0 if the search begins
+    begins : whether the search begins, or goes on with rows that were left over
     values … more_joined : to work in, see `_climb_kernels.VALUES`
     terms : one for each entry, to work in
     known : (rows, 8), to work in
-    xs, sums, knots, facts : what is known so far, see `gaps`
+    xs, sums : (rows + 8,), where to look, and to work in
+    knots, facts : what is known so far, see `_bracket_kernels`
     found : (rows,), written
     doubts : (2, rows), written: what the size of leaves must be below, or rounding would show, and
         where nothing seems to be left of a row; infinity where nobody needs to look
@@ -214,12 +215,12 @@ def search(
     room, rows = (values, more, own_xs, joined_values, more_joined), len(best)
     beyond = limit >= FARTHEST
     _put_terms(reached, class_probs, about, best, rival, terms, known)
-    if step == 0 and _begin_all(known, uneven, lasts, near, xs, knots, facts, found):
+    if begins and _begin_all(known, uneven, lasts, near, xs, knots, facts, found):
         find_ends(reached, edges, terms, room, sums)
         for row in range(rows):
             if found[row] == math.inf:
                 found[row] = sums[row] if sums[row] <= lasts[row] else math.inf
-    going = np.int64(0)
+    going = step = np.int64(0)
     for row in range(rows):
         going += found[row] == UNDECIDED
         doubts[0, row] = doubts[1, row] = math.inf
@@ -235,12 +236,9 @@ def search(
                     doubts[0, row] = lead / near if not small else math.inf
                     doubts[1, row] = has_vanished(knots[row]) if found[row] < math.inf else math.inf
         step += 1
-    if step < MAX_STEPS:
-        return step if going > 0 else 0
     for row in range(rows):
-        if found[row] == UNDECIDED:
+        if found[row] == UNDECIDED and step == MAX_STEPS:
             found[row] = math.nan
-    return 0
 
 
 @kernel(

@@ -33,6 +33,7 @@ LEAF_AT, LEAF_START = range(2)
 # And of trees: where their splits, their leaves and their entries begin.
 SPLITS_FROM, LEAVES_FROM, ENTRIES_FROM = range(3)
 LANES = 8  # how many are looked at at once
+AT_ONCE = 2048  # how many rows go together, at most
 
 # Of the two edges of a split: the weight, minus what it falls by, and what it rises by.
 EDGES = W, FALL, RISE = range(3)
@@ -98,6 +99,9 @@ class Spread(Protocol):
     def __iter__(self) -> Iterator[tuple[slice, Reached]]:
         """Yield what some of the rows after the others reach."""
 
+    def __len__(self) -> int:
+        """Return how many rows there are."""
+
     def take(self, rows: Indices) -> Reached:
         """Return what some of the rows reach."""
 
@@ -123,11 +127,7 @@ class Gaps(Straight):
 
     def solve(self, perturbed: Perturbed, found: Quantified) -> tuple[Floats, Indices]:
         """Return x and the tipping class of each row; x is NaN where rounding would show."""
-        rows = len(found.prediction)
-        y, tipping = np.empty(rows), np.empty(rows, dtype=np.int64)
-        for block, reached in self.spread:
-            search = _Search(self, perturbed, block.start, reached)
-            y[block], tipping[block] = search.run(found.take(block))
+        y, tipping = _Search(self, perturbed).run(found)
         return self.forget_unclear(perturbed, y), tipping
 
     def measured(self, perturbed: Perturbed) -> tuple[Floats, Floats, Floats]:
@@ -143,11 +143,10 @@ class Gaps(Straight):
 
 
 class _Search:
-    """Where rows of one block flip."""
+    """Where rows flip."""
 
-    def __init__(self, gaps: Gaps, perturbed: Perturbed, start: int, reached: Reached) -> None:
-        self.spread, self.start, self.reached = gaps.spread, start, reached
-        tables = gaps.tables
+    def __init__(self, gaps: Gaps, perturbed: Perturbed) -> None:
+        self.spread, tables = gaps.spread, gaps.tables
         self.limit = gaps.made(perturbed).limit
         self.near = NEAR * (gaps.factors + tables.depth)
         self.model = tables.class_probs, *gaps.measured(perturbed)
@@ -172,31 +171,31 @@ class _Search:
             waiting[np.isnan(x)] = False
         return x, tipping
 
-    def _take(self, rows: Indices) -> Reached:
-        # It is found again: to look for a few of them among all would take longer.
-        every = len(rows) == len(self.reached.uneven)
-        return self.reached if every else self.spread.take(self.start + rows)
+    def _reach(self, rows: Indices) -> Iterator[tuple[Indices, Reached]]:
+        """Yield what rows reach, for some positions among them at a time."""
+        if len(rows) == len(self.spread):
+            for block, reached in self.spread:
+                yield np.arange(block.start, block.stop), reached
+            return
+        for start in range(0, len(rows), AT_ONCE):
+            some = np.arange(start, min(start + AT_ONCE, len(rows)))
+            # It is found again: to look for a few of them among all would take longer.
+            yield some, self.spread.take(rows[some])
 
     def _find_flips(self, rows: Indices, best: Indices, rival: Indices, lasts: Floats) -> Floats:
         """Return where rows flip to a rival, before their last x."""
         from . import _bracket_kernels as brackets  # noqa: PLC0415 (numba is imported when needed)
-        from . import _gap_kernels as kernels  # noqa: PLC0415
 
-        reached, state = self._take(rows), _begin(len(rows))
-        found, doubts = np.empty(len(rows)), np.empty((2, len(rows)))
-        some, step = np.arange(len(rows)), 0
-        while True:
-            ours, own = np.full(len(some), brackets.UNDECIDED), np.empty((2, len(some)))
-            given = best[some], rival[some], lasts[some], self.limit, self.near, step
-            room = *_make_room(reached), *state
-            step = kernels.search(*self.model, *reached, *given, *room, ours, own)
-            found[some], doubts[:, some] = ours, own
-            if step == 0:
-                break
-            # Those that take longer go on by themselves.
-            going = np.flatnonzero(ours == brackets.UNDECIDED)
-            some, state = some[going], _go_on(state, going)
-            reached = self._take(rows[some])
+        found, state = np.full(len(rows), brackets.UNDECIDED), _begin(len(rows))
+        doubts, going, begins = np.empty((2, len(rows))), np.arange(len(rows)), True
+        while len(going):
+            for some, reached in self._reach(rows[going]):
+                who = going[some]
+                found[who], doubts[:, who] = self._look(
+                    *(reached, best[who], rival[who], lasts[who], begins, who, state)
+                )
+            # Those that take longer go on together.
+            going, begins = np.flatnonzero(found == brackets.UNDECIDED), False
         unsure = np.flatnonzero((doubts < np.inf).any(axis=0))
         if len(unsure):
             pairs = rows[unsure], best[unsure], rival[unsure]
@@ -204,17 +203,46 @@ class _Search:
             found[unsure[self._is_unclear(*pairs, at, doubts[:, unsure])]] = np.nan
         return found
 
+    def _look(
+        self,
+        reached: Reached,
+        best: Indices,
+        rival: Indices,
+        lasts: Floats,
+        begins: bool,
+        who: Indices,
+        state: tuple[Floats, Floats, Floats],
+    ) -> tuple[Floats, Floats]:
+        """Return where some rows flip, as far as it is found, and doubts; keep what is known."""
+        from . import _bracket_kernels as brackets  # noqa: PLC0415 (numba is imported when needed)
+        from . import _gap_kernels as kernels  # noqa: PLC0415
+
+        found, doubts = np.full(len(who), brackets.UNDECIDED), np.empty((2, len(who)))
+        xs, sums = np.zeros((2, len(who) + LANES))
+        own = state[1][who], state[2][who]
+        xs[: len(who)] = state[0][who]
+        given = best, rival, lasts, self.limit, self.near, begins
+        kernels.search(
+            *(*self.model, *reached, *given, *_make_room(reached), xs, sums, *own, found, doubts)
+        )
+        state[0][who], state[1][who], state[2][who] = xs[: len(who)], *own
+        return found, doubts
+
     def _is_unclear(
         self, rows: Indices, best: Indices, rival: Indices, x: Floats, doubts: Floats
     ) -> Bools:
         """Tell of which rows rounding shows at some x, or something is left that no float tells."""
         from . import _gap_kernels as kernels  # noqa: PLC0415 (numba is imported when needed)
 
-        reached, xs = self._take(rows), np.zeros((2, len(rows) + LANES))
-        xs[0, : len(rows)], xs[1, : len(rows)] = x, np.where(np.isfinite(doubts[1]), doubts[1], x)
-        sums, looks = np.empty(len(rows) + LANES), np.empty((2, len(rows)))
-        given = *self.model[:3], *reached.leafy, best, rival, xs
-        kernels.look_closer(*given, *_make_room(reached), sums, looks)
+        looks = np.empty((2, len(rows)))
+        for some, reached in self._reach(rows):
+            xs, sums = np.zeros((2, len(some) + LANES)), np.empty(len(some) + LANES)
+            end = doubts[1, some]
+            xs[0, : len(some)], xs[1, : len(some)] = x[some], np.where(end < np.inf, end, x[some])
+            own = np.empty((2, len(some)))
+            given = *self.model[:3], *reached.leafy, best[some], rival[some], xs
+            kernels.look_closer(*given, *_make_room(reached), sums, own)
+            looks[:, some] = own
         return ~(looks[0] < doubts[0]) | ((doubts[1] < np.inf) & (looks[1] < 0.0))
 
     def _find_waiting(self, best: Indices, rival: Indices, lasts: Floats) -> Bools:
@@ -222,38 +250,26 @@ class _Search:
         from . import _gap_kernels as kernels  # noqa: PLC0415 (numba is imported when needed)
 
         rows, classes = len(best), self.model[0].shape[1]
+        waiting, every = np.zeros((rows, classes), dtype=bool), np.arange(rows)
         if classes == 2:
-            return np.zeros((rows, classes), dtype=bool)
-        cleared = np.empty((classes, rows), dtype=bool)
-        xs, sums = _begin(rows)[:2]
-        room = *_make_room(self.reached), xs, sums
-        for c in range(classes):
-            given = best, np.full(rows, c), lasts, self.near
-            kernels.clear(*self.model, *self.reached.leafy, *given, *room, cleared[c])
-        waiting, every = ~cleared.T, np.arange(rows)
+            return waiting
+        for some, reached in self._reach(every):
+            room = *_make_room(reached), *np.zeros((2, len(some) + LANES))
+            for c in range(classes):
+                given = best[some], np.full(len(some), c), lasts[some], self.near
+                cleared = np.empty(len(some), dtype=bool)
+                kernels.clear(*self.model, *reached.leafy, *given, *room, cleared)
+                waiting[some, c] = ~cleared
         waiting[every, best] = waiting[every, rival] = False
         return waiting
 
 
-def _begin(rows: int) -> tuple[Floats, Floats, Floats, Floats]:
-    """Return what a search knows of rows, to be filled; some more than there are."""
+def _begin(rows: int) -> tuple[Floats, Floats, Floats]:
+    """Return what a search knows of rows, to be filled: where to look, knots and facts."""
     from . import _bracket_kernels as brackets  # noqa: PLC0415 (numba is imported when needed)
 
-    more = rows + LANES
-    return (
-        *(np.zeros(more), np.zeros(more)),
-        np.zeros((rows, len(brackets.KNOTS), len(brackets.KNOWN))),
-        np.zeros((rows, len(brackets.FACTS))),
-    )
-
-
-def _go_on(
-    state: tuple[Floats, Floats, Floats, Floats], rows: Indices
-) -> tuple[Floats, Floats, Floats, Floats]:
-    """Return what a search knows of some of the rows."""
-    xs, sums, knots, facts = _begin(len(rows))
-    xs[: len(rows)], knots[:], facts[:] = state[0][rows], state[2][rows], state[3][rows]
-    return xs, sums, knots, facts
+    knots = np.empty((rows, len(brackets.KNOTS), len(brackets.KNOWN)))
+    return np.empty(rows), knots, np.empty((rows, len(brackets.FACTS)))
 
 
 def _make_room(reached: Reached) -> tuple[Floats, ...]:

@@ -69,7 +69,7 @@ words = types.Array(types.uint64, 1, "C", readonly=True)
 @joined
 def _sort(row, left, right, lists, at):
     """Write a row to those that go left, to those that go right, and to those that do both."""
-    lists[at[0]] = lists[at[1]] = lists[at[2]] = row
+    lists[np.uint64(at[0])] = lists[np.uint64(at[1])] = lists[np.uint64(at[2])] = row
     return at[0] + left, at[1] + right, at[2] + (left & right)
 
 
@@ -77,7 +77,7 @@ def _sort(row, left, right, lists, at):
 def _part_narrow(bits, first, chosen, lists, start, stop, at):
     """Write who of a list goes left, who goes right, and who does both; return where they end."""
     for k in range(start, stop):
-        row = lists[k]
+        row = lists[np.uint64(k)]
         word = bits[np.uint64(first + row)]
         left, right = np.int64((word & chosen) != 0), np.int64((word & ~chosen) != 0)
         at = _sort(row, left, right, lists, at)
@@ -105,8 +105,8 @@ def _part_any(route, node, codes, numbers, lists, start, stop, at):
 def _end_at(entry, origin, lists, start, stop, slot, members):
     """Write the entries of the rows that reach a leaf; return the end."""
     for k in range(start, stop):
-        row = lists[k]
-        members[entry], slot[row] = row, entry - origin
+        row = lists[np.uint64(k)]
+        members[np.uint64(entry)], slot[np.uint64(row)] = row, entry - origin
         entry += 1
     return entry
 
@@ -114,16 +114,18 @@ def _end_at(entry, origin, lists, start, stop, slot, members):
 @inner
 def _note_left(frame, lists, slot):
     """Write where those that also go right have their first entries on the left."""
+    shift = frame[LEFT_FROM] - frame[BOTH_FROM]
     for k in range(frame[BOTH_FROM], frame[BOTH_TO]):
-        lists[frame[LEFT_FROM] + k - frame[BOTH_FROM]] = slot[lists[k]]
+        lists[np.uint64(k + shift)] = slot[np.uint64(lists[np.uint64(k)])]
 
 
 @inner
 def _join_sides(frame, lists, slot, join, ones, others):
     """Write the first entries, on either side, of those that go both ways; return the end."""
+    shift = frame[LEFT_FROM] - frame[BOTH_FROM]
     for k in range(frame[BOTH_FROM], frame[BOTH_TO]):
-        row, one = lists[k], lists[frame[LEFT_FROM] + k - frame[BOTH_FROM]]
-        ones[join], others[join] = one, slot[row]
+        row, one = np.uint64(lists[np.uint64(k)]), lists[np.uint64(k + shift)]
+        ones[np.uint64(join)], others[np.uint64(join)] = one, slot[row]
         slot[row] = one
         join += 1
     return join

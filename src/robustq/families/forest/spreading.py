@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from robustq.core.gaps import LANES, Reached
+from robustq.core.gaps import AT_ONCE, LANES, Reached
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,9 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["SpreadRows", "Spreader"]
 
-# How many rows go together, at most, and how many entries are kept for a block of rows
-# (some 100 MB).
-ROWS_AT_ONCE, MOST_REACHED = 2048, 2**24
+MOST_REACHED = 2**24  # how many entries are kept for a block of rows (some 500 MB)
 LARGEST = 2**24  # rows times nodes of a tree: what they reach of one must fit into memory
 # For how many entries there is room, for each row and tree, and in all; it grows where there are
 # more.
@@ -57,7 +55,7 @@ class Spreader:
 
     def divide(self, rows: int) -> Iterator[slice]:
         """Yield which rows go together."""
-        some = max(1, min(ROWS_AT_ONCE, LARGEST // self._largest))
+        some = max(1, min(AT_ONCE, LARGEST // self._largest))
         for start in range(0, rows, some):
             yield slice(start, min(start + some, rows))
 
@@ -161,6 +159,10 @@ class SpreadRows:
         for block in self.spreader.divide(len(self.codes) - start):
             rows = slice(start + block.start, start + block.stop)
             yield rows, self.take(rows)
+
+    def __len__(self) -> int:
+        """Return how many rows there are."""
+        return len(self.codes)
 
     def take(self, rows: Indices | slice) -> Reached:
         """Return what some of the rows reach."""
