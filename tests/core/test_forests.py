@@ -444,30 +444,23 @@ def descend(forest, node, row, numbers):
 
 def unfold(reached, tree, row):
     """Return the same from what a kernel has found."""
-    _, _, root, origin, _ = reached.trees[tree].tolist()
-
-    def find(place):
-        if place < 0:
-            leaves = reached.leaves[:, 1].searchsorted(-1 - place, side="right") - 1
-            return int(reached.leaves[leaves, 0])
-        start = reached.trees[tree, 0]
-        starts = reached.splits[start : reached.trees[tree, 1], 1]
-        node, first, count, left, right, group = reached.splits[
-            start + starts.searchsorted(place, side="right") - 1
-        ].tolist()
-        members = reached.members[origin + first : origin + first + count].tolist()
-        at = members.index(row)
-        sides = []
-        for side, child in enumerate((left, right)):
-            masks = reached.masks[group + side : group + side + 2 * (at // 8 + 1) : 2].tolist()
-            goes = [mask >> bit & 1 for mask in masks for bit in range(8)]
-            # Who goes stands there in order; leaves are counted down.
-            passed = sum(goes[:at])
-            place_below = child - passed if child < 0 else child + passed
-            sides.append(find(place_below) if goes[at] else None)
-        return node, *sides
-
-    return find(root - row if root < 0 else root + row)
+    begin, _, origin = reached.trees[tree].tolist()
+    end, _, last = reached.trees[tree + 1].tolist()
+    entries = np.flatnonzero(reached.members[origin:last] == row)
+    starts = reached.leaves[:, 1].searchsorted(origin + entries, side="right") - 1
+    below = dict(zip(entries.tolist(), reached.leaves[starts, 0].tolist(), strict=True))
+    # Children come before parents, and whatever is joined stands at the first entry.
+    for node, first, middle, stop, joins, joined in reached.splits[begin:end].tolist():
+        sides = [[k for k in below if a <= k < b] for a, b in ((first, middle), (middle, stop))]
+        both = [(a, b) for a in sides[0] for b in sides[1]]
+        pairs = list(zip(reached.ones[joins:joined], reached.others[joins:joined], strict=True))
+        # Who goes both ways is joined, and nobody else is.
+        assert both == [pair for pair in pairs if reached.members[origin + pair[0]] == row]
+        if sides[0] or sides[1]:
+            found = [below.pop(side[0]) if side else None for side in sides]
+            below[(sides[0] or sides[1])[0]] = node, *found
+    assert list(below) == [reached.tops[tree, row]]
+    return below.popitem()[1]
 
 
 @pytest.mark.parametrize("numeric", [False, True])
@@ -481,14 +474,13 @@ def test_rows_with_gaps_reach_what_a_plain_walk_finds(numeric, monkeypatch):
     rows = model.encoding_.encode(Table.read(X[:40]))
     forest = model.model_
     # There is little room, and then more.
-    monkeypatch.setattr(spreading, "SPLITS", 1)
+    monkeypatch.setattr(spreading, "ENTRIES", 1)
     monkeypatch.setattr(spreading, "LEAST", 8)
-    monkeypatch.setattr(spreading, "ROWS_AT_ONCE", 21)
+    monkeypatch.setattr(spreading, "AT_ONCE", 21)
     _, spread = Spreader(forest).read(rows.codes, rows.numbers)
     blocks = list(spread)
     assert [block for block, _ in blocks] == [slice(0, 21), slice(21, 40)]
-    for block, found in blocks:
-        reached = found._replace(leaves=found.leaves[: found.trees[-1, 4]])
+    for block, reached in blocks:
         for i, row in enumerate(range(block.start, block.stop)):
             below = [unfold(reached, tree, i) for tree in range(forest.trees)]
             cells = rows.codes[row], rows.numbers[row]
@@ -503,8 +495,8 @@ def test_rows_with_gaps_that_reach_more_than_is_kept_are_the_same_to_the_bit(mon
     rows = model.encoding_.encode(Table.read(X[:120]))
     kept = quantify(model.model_, rows, [get("tv"), get("epsilon")])
     monkeypatch.setattr(engine._Work, "_solve_reached", None)
-    monkeypatch.setattr(spreading, "ROWS_AT_ONCE", 50)
-    monkeypatch.setattr(spreading, "SPLITS", 1)
+    monkeypatch.setattr(spreading, "AT_ONCE", 50)
+    monkeypatch.setattr(spreading, "ENTRIES", 1)
     monkeypatch.setattr(spreading, "LEAST", 8)
     monkeypatch.setattr(spreading, "MOST_REACHED", 2000)
     again = quantify(model.model_, rows, [get("tv"), get("epsilon")])

@@ -98,9 +98,15 @@ def _follow(knots):
 @inner
 def find_end(knots, facts):
     """Return an x that is not below the root, and what rounding must be below: R, or its fall."""
-    if math.isnan(knots[HIGH, X]):
+    high = knots[HIGH, X]
+    if math.isnan(high):
         return facts[TOP], knots[LOW, LEAD]
-    return knots[HIGH, X], facts[STEEP] * knots[HIGH, X]
+    # As steep as from the nearest point that is not too near to tell.
+    for knot in range(NEXT, THIRD + 1):
+        way = abs(knots[knot, X] - high)
+        if way > LOCAL * high:
+            return high, abs(knots[knot, LEAD]) / way * high
+    return high, facts[STEEP] * high
 
 
 @inner
