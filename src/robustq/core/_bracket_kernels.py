@@ -32,7 +32,7 @@ KNOWN = X, LEAD = (0, 1)
 FACTS = TOP, STEEP, WIDE, MISSES = (0, 1, 2, 3)
 UNDECIDED = -1.0
 TINY = 1e-250  # leads below this are left to the recursion, which has more range
-ENOUGH = 2e-10  # how near, relative, is near enough
+ENOUGH = 1e-10  # how near, relative, is near enough: a size may be the square of x
 LOCAL = 1e-7  # to compare slopes with rounding, points are farther from each other, relative
 FARTHEST = 1e12  # roots beyond are left to the recursion
 FIRST = 1.5  # where to look first, relative to a guess
