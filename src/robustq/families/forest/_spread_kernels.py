@@ -149,8 +149,8 @@ def _spread_tree(route, root, narrow, bits, codes, numbers, room, ends, out):
     leaf, entry, origin = ends[2], ends[3], ends[3]
     for row in range(rows):
         lists[row] = row
-    node, start, stop, free = np.int64(root), np.int64(0), rows, rows
-    depth = np.int64(-1)
+    node, start, stop = np.int64(root), np.int64(0), rows
+    free, depth = np.int64(rows), np.int64(-1)
     while True:
         goes_down = nodes[node, FEATURE] != LEAF
         if goes_down:
