@@ -504,6 +504,29 @@ def test_rows_with_gaps_that_reach_more_than_is_kept_are_the_same_to_the_bit(mon
     np.testing.assert_array_equal(again.tipping, kept.tipping)
 
 
+def test_fewer_rows_with_gaps_go_together_where_they_reach_much(monkeypatch):
+    rng = np.random.default_rng(60)
+    X, y = rng.integers(0, 5, (300, 6)).astype(str).astype(object), rng.integers(0, 3, 300)
+    model = GenerativeForestClassifier(4, random_state=0).fit(X, y)
+    X[rng.random(X.shape) < 0.3] = None
+    X[40:50] = None
+    rows = model.encoding_.encode(Table.read(X[:120]))
+    kept = quantify(model.model_, rows, [get("tv"), get("epsilon")])
+    monkeypatch.setattr(engine._Work, "_solve_reached", None)
+    monkeypatch.setattr(spreading, "ENTRIES", 1)
+    monkeypatch.setattr(spreading, "LEAST", 8)
+    monkeypatch.setattr(spreading, "MOST", 500)
+    _, spread = Spreader(model.model_).read(rows.codes, rows.numbers)
+    blocks, reached = zip(*spread, strict=True)
+    assert [block.start for block in blocks] == [0, *(block.stop for block in blocks[:-1])]
+    assert blocks[-1].stop == 120
+    assert len(blocks) > 10
+    assert max(len(each.mass) for each in reached if each.tops.shape[1] > 1) <= 2000
+    again = quantify(model.model_, rows, [get("tv"), get("epsilon")])
+    np.testing.assert_array_equal(again.robustness, kept.robustness)
+    np.testing.assert_array_equal(again.tipping, kept.tipping)
+
+
 @pytest.mark.parametrize("name", ["tv", "chi2"])
 def test_rows_with_gaps_of_which_all_trees_vanish_need_no_recursion(name, monkeypatch):
     rng = np.random.default_rng(59)

@@ -33,7 +33,7 @@ LEAF_AT, LEAF_START = range(2)
 # And of trees: where their splits, their leaves and their entries begin.
 SPLITS_FROM, LEAVES_FROM, ENTRIES_FROM = range(3)
 LANES = 8  # how many are looked at at once
-AT_ONCE = 2048  # how many rows go together, at most
+AT_ONCE = 4096  # how many rows go together, at most
 
 # Of the two edges of a split: the weight, minus what it falls by, and what it rises by.
 EDGES = W, FALL, RISE = range(3)
@@ -102,8 +102,8 @@ class Spread(Protocol):
     def __len__(self) -> int:
         """Return how many rows there are."""
 
-    def take(self, rows: Indices) -> Reached:
-        """Return what some of the rows reach."""
+    def among(self, rows: Indices) -> Iterator[tuple[slice, Reached]]:
+        """Yield what some of the rows reach, for some positions among them at a time."""
 
 
 def make_lanes(rows: int, lanes: int) -> Floats:
@@ -173,14 +173,10 @@ class _Search:
 
     def _reach(self, rows: Indices) -> Iterator[tuple[Indices, Reached]]:
         """Yield what rows reach, for some positions among them at a time."""
-        if len(rows) == len(self.spread):
-            for block, reached in self.spread:
-                yield np.arange(block.start, block.stop), reached
-            return
-        for start in range(0, len(rows), AT_ONCE):
-            some = np.arange(start, min(start + AT_ONCE, len(rows)))
-            # It is found again: to look for a few of them among all would take longer.
-            yield some, self.spread.take(rows[some])
+        # It is found again for a few: to look for them among all would take longer.
+        blocks = self.spread if len(rows) == len(self.spread) else self.spread.among(rows)
+        for block, reached in blocks:
+            yield np.arange(block.start, block.stop), reached
 
     def _find_flips(self, rows: Indices, best: Indices, rival: Indices, lasts: Floats) -> Floats:
         """Return where rows flip to a rival, before their last x."""

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["SpreadRows", "Spreader"]
 
 MOST_REACHED = 2**24  # how many entries are kept for a block of rows (some 500 MB)
-LARGEST = 2**24  # rows times nodes of a tree: what they reach of one must fit into memory
+MOST = 2**22  # how many entries rows that go together may have; a row alone has what it has
 # For how many entries there is room, for each row and tree, and in all; it grows where there are
 # more.
 ENTRIES, LEAST = 12, 2**16
@@ -41,31 +41,27 @@ class Spreader:
         """
         joint = np.empty((len(codes), self.forest.class_probs.shape[1]))
         kept, room = [], MOST_REACHED
-        for block in self.divide(len(codes)):
-            joint[block], reached = self.spread(codes[block], numbers[block])
+        for block, logs, reached in self.spread(codes, numbers):
+            joint[block] = logs
             room -= len(reached.mass)
             if room >= 0:
                 kept.append((block, reached))
         return joint, SpreadRows(self, codes, numbers, tuple(kept))
 
-    @cached_property
-    def _largest(self) -> int:
-        """How many nodes a tree has at most."""
-        return int(np.diff(self.forest.roots).max())
+    def spread(self, codes: Codes, numbers: Floats) -> Iterator[tuple[slice, Floats, Reached]]:
+        """Yield log p(c, f) of rows with any evidence, and what they reach, some at a time."""
+        start, some = 0, AT_ONCE
+        while start < len(codes):
+            block = slice(start, min(start + some, len(codes)))
+            reached = self._find_leaves(codes[block], numbers[block])
+            if reached is None:
+                some = (block.stop - block.start) // 2
+                continue
+            yield block, self._weigh(codes[block], numbers[block], reached), reached
+            start = block.stop
 
-    def divide(self, rows: int) -> Iterator[slice]:
-        """Yield which rows go together."""
-        some = max(1, min(AT_ONCE, LARGEST // self._largest))
-        for start in range(0, rows, some):
-            yield slice(start, min(start + some, rows))
-
-    def spread(self, codes: Codes, numbers: Floats) -> tuple[Floats, Reached]:
-        """Return log p(c, f) of rows with any evidence, and what they reach, all together."""
-        reached = self._find_leaves(codes, numbers)
-        return self._weigh(codes, numbers, reached), reached
-
-    def _find_leaves(self, codes: Codes, numbers: Floats) -> Reached:
-        """Return what rows reach, but for their mass there."""
+    def _find_leaves(self, codes: Codes, numbers: Floats) -> Reached | None:
+        """Return what rows reach, but for their mass there; nothing if it is too much at once."""
         from . import _spread_kernels as kernels  # noqa: PLC0415 (numba is imported when needed)
 
         forest, rows = self.forest, len(codes)
@@ -85,6 +81,8 @@ class Spreader:
                 *(*room, *out, tops, trees),
             )
             if done < forest.trees:
+                if rows > 1 and ends[3] > MOST:
+                    return None
                 out = [np.concatenate([each, np.empty_like(each)]) for each in out]
         splits, ones, others, leaves, members = out
         return Reached(
@@ -127,6 +125,8 @@ class Spreader:
         dense = forest.dense.factors if forest.is_narrow else None
         if dense is not None:
             cells = np.where(there, codes + self._places[:-1], self._places[-1]).astype(np.int32)
+            # Those that are missing come last, of which no row need have more than another.
+            cells = np.sort(cells, axis=1)[:, : there.sum(axis=1).max(initial=0)].copy()
             factors, known, some = dense, codes[:0], np.empty(0, dtype=np.int64)
         else:
             factors, cells = np.empty((0, 0)), codes[:0]
@@ -156,14 +156,14 @@ class SpreadRows:
         """Yield what rows reach, for some at a time."""
         yield from self.kept
         start = self.kept[-1][0].stop if self.kept else 0
-        for block in self.spreader.divide(len(self.codes) - start):
-            rows = slice(start + block.start, start + block.stop)
-            yield rows, self.take(rows)
+        for block, _, reached in self.spreader.spread(self.codes[start:], self.numbers[start:]):
+            yield slice(start + block.start, start + block.stop), reached
 
     def __len__(self) -> int:
         """Return how many rows there are."""
         return len(self.codes)
 
-    def take(self, rows: Indices | slice) -> Reached:
-        """Return what some of the rows reach."""
-        return self.spreader.spread(self.codes[rows], self.numbers[rows])[1]
+    def among(self, rows: Indices) -> Iterator[tuple[slice, Reached]]:
+        """Yield what some of the rows reach, for some positions among them at a time."""
+        for block, _, reached in self.spreader.spread(self.codes[rows], self.numbers[rows]):
+            yield block, reached
