@@ -1,8 +1,11 @@
 """The root of a lead that falls, looked for step by step.
 
 R(x) falls through 0 somewhere. Each step looks at one point, where the root seems to be, or a
-little beyond: so it is soon between two points, and these come nearer. It is found when they are as
-near to each other as digits are asked for: no kink of R can hide there.
+little beyond: so it is soon between two points, and these come nearer. It is found when both are as
+near as digits are asked for; or when the last one is, on the other side of the root than those that
+had told where to look, and R was there what they had told. No kink of R between the two can move
+the root by more: R would be higher there, or lower, unless the kink is just before. (Two of them,
+that near, would have to make up for each other, to the last digit asked for.)
 """
 
 import math
@@ -28,8 +31,9 @@ __all__ = [
 KNOTS = LOW, HIGH, NEXT, OTHER, THIRD = (0, 1, 2, 3, 4)
 KNOWN = X, LEAD = (0, 1)
 # What is known of a search: where it ends, how steep R is next to the root, how far the ends of
-# the bracket were from each other, and how often in a row that was hardly less.
-FACTS = TOP, STEEP, WIDE, MISSES = (0, 1, 2, 3)
+# the bracket were from each other, and how often in a row that was hardly less; the geometric mean,
+# twice, of what is for and against the prediction at 0, and where the root seemed to be before.
+FACTS = TOP, STEEP, WIDE, MISSES, MEAN, BEFORE = (0, 1, 2, 3, 4, 5)
 UNDECIDED = -1.0
 TINY = 1e-250  # leads below this are left to the recursion, which has more range
 ENOUGH = 1e-10  # how near, relative, is near enough: a size may be the square of x
@@ -67,26 +71,30 @@ def add_point(knots, x, lead):
 
 
 @inner
-def start(guess, top, lead, knots, facts):
-    """Return the first point, given a guess; what is known at 0 is kept."""
+def start(guess, top, positive, negative, knots, facts):
+    """Return the first point, given a guess, and what is for and against a prediction at 0."""
     facts[TOP], facts[STEEP] = min(top, FARTHEST), 0.0
     facts[WIDE], facts[MISSES] = math.inf, 0.0
+    facts[MEAN], facts[BEFORE] = 2.0 * math.sqrt(positive * negative), math.nan
     for knot in range(len(KNOTS)):
         _set_knot(knots, knot, math.nan, math.nan)
-    add_point(knots, 0.0, lead)
+    add_point(knots, 0.0, positive - negative)
     return min(FIRST * guess, facts[TOP]) if guess < FARTHEST else min(1.0, facts[TOP])
 
 
 @inner
-def _follow(knots):
+def _follow(knots, mean):
     """Return where x, as a smooth function of R, is when R is 0; and how wrong that might be.
 
-    The function goes through three points next to it, or two if that leaves the bracket.
+    The function goes through three points next to it, or two if that leaves the bracket. If no more
+    are known, P e^(−ax) − N e^(ax) stands for R, that is 2√(PN) sinh(log √(P/N) − ax).
     """
     x, lead = knots[NEXT, X], knots[NEXT, LEAD]
     other, its_lead = knots[OTHER, X], knots[OTHER, LEAD]
-    line = x - lead * (other - x) / (its_lead - lead)
     third, far = knots[THIRD, X], knots[THIRD, LEAD]
+    if math.isnan(third):
+        lead, its_lead = math.asinh(lead / mean), math.asinh(its_lead / mean)
+    line = x - lead * (other - x) / (its_lead - lead)
     steep = (other - x) / (its_lead - lead)
     bend = ((third - other) / (far - its_lead) - steep) / (far - lead)
     curve = line + bend * lead * its_lead
@@ -105,7 +113,7 @@ def find_end(knots, facts):
     for knot in range(NEXT, THIRD + 1):
         way = abs(knots[knot, X] - high)
         if way > LOCAL * high:
-            return high, abs(knots[knot, LEAD]) / way * high
+            return high, abs(knots[knot, LEAD] - knots[HIGH, LEAD]) / way * high
     return high, facts[STEEP] * high
 
 
@@ -140,21 +148,34 @@ def _look_beyond(guess, error, low, high):
 
 
 @inner
-def advance(beyond, facts, knots):
+def _is_told(x, guess, before, knots):
+    """Tell whether R was at the last point, next to a guess, what those across the root told."""
+    across = knots[NEXT, X] == x and (knots[NEXT, LEAD] > 0.0) != (knots[OTHER, LEAD] > 0.0)
+    return across and max(abs(guess - before), abs(guess - x) / 4.0) <= ENOUGH * guess
+
+
+@inner
+def advance(x, beyond, facts, knots):
     """Return the root of R, if the knots show it, or else `UNDECIDED`; and where to look next.
+
+    The last point was x.
 
     Infinity if it lies beyond the end, and NaN if `beyond` tells that the end is none. Whether
     rounding shows remains to be seen (`find_end`); and where R is 0, whether nothing is left that
     could lead, or only something too small for a float (`has_vanished`).
     """
     low, high, top = knots[LOW, X], knots[HIGH, X], facts[TOP]
-    guess, error = _follow(knots)
+    guess, error = _follow(knots, facts[MEAN])
     if math.isnan(high):
         if low >= top:
             return math.nan if beyond else math.inf, 0.0
         return UNDECIDED, _look_farther(guess, low, top)
     if high - low > LOCAL * high:
         facts[STEEP] = (knots[LOW, LEAD] - knots[HIGH, LEAD]) / (high - low)
+    told = low < guess < high and _is_told(x, guess, facts[BEFORE], knots)
+    facts[BEFORE] = guess
+    if told:
+        return guess, 0.0
     if high - low <= 4.0 * ENOUGH * high:
         return min(max(guess, low), high) if abs(guess) < math.inf else 0.5 * (low + high), 0.0
     missed = high - low > 0.5 * facts[WIDE]

@@ -13,7 +13,7 @@ import math
 import numpy as np
 
 from robustq.kernels import code_matrix, code_vector, float_vector, inner, joined
-from robustq.vectors import LANES, choose, first_lanes, load, pick, store
+from robustq.vectors import LANES, choose, fill, first_lanes, load, pick, store
 
 from ._bracket_kernels import TINY
 from ._scale_kernels import shrink, times
@@ -26,7 +26,6 @@ from .gaps import (
     JOINS_FROM,
     JOINS_TO,
     MIDDLE,
-    NODE,
     RISE,
     SECOND_EDGE,
     SPLITS_FROM,
@@ -78,10 +77,10 @@ def _region(splits, i, side):
 
 
 @joined
-def _edge(edges, splits, i, side):
+def _edge(edges, i, side):
     """Return the weight of an edge of a split, minus what it falls by, and what it rises by."""
-    node, at = np.int64(splits[i, NODE]), SECOND_EDGE if side else FIRST_EDGE
-    return edges[node, at + W], edges[node, at + FALL], edges[node, at + RISE]
+    at = SECOND_EDGE if side else FIRST_EDGE
+    return edges[i, at + W], edges[i, at + FALL], edges[i, at + RISE]
 
 
 @joined
@@ -163,7 +162,7 @@ def climb(reached, edges, terms, xs, room, sums):
         _lay_out(reached, terms, tree, xs, room)
         begin, end = _splits_of(reached, tree)
         for i in range(begin, end):
-            left, right = _edge(edges, splits, i, False), _edge(edges, splits, i, True)
+            left, right = _edge(edges, i, False), _edge(edges, i, True)
             _join(reached, i, left, right, room)
             _multiply(values, room[XS], *_region(splits, i, False), left)
             _multiply(values, room[XS], *_region(splits, i, True), right)
@@ -183,6 +182,25 @@ def _vanishing(edge):
 
 
 @inner
+def _lower_ends(values, start, stop, end):
+    """Let nothing below an edge last longer than the edge."""
+    for at in range(start, stop, LANES):
+        value = load(values, at)
+        _put(values, at, stop, min(value, end), value)
+
+
+@inner
+def _join_ends(reached, i, left, right, room):
+    """Write where rows that go both ways have nothing left."""
+    values, joined_values = room[VALUES], room[JOINED]
+    start, stop = _joins_of(reached[SPLITS], i)
+    for k in range(start, stop, LANES):
+        a, b = pick(values, reached[ONES], k), pick(values, reached[OTHERS], k)
+        end = choose(a > b, max(b, min(a, left)), max(a, min(b, right)))
+        store(joined_values, k - start, end)
+
+
+@inner
 def find_ends(reached, edges, terms, room, ends):
     """Write where the values of all trees have vanished, of rows that have no negative leaf.
 
@@ -190,27 +208,20 @@ def find_ends(reached, edges, terms, room, ends):
     as the other child has something and a weight. Leaves never vanish, if they are worth something.
     """
     splits, values, rows = reached[SPLITS], room[VALUES], len(ends) - LANES
-    ones, others = reached[ONES], reached[OTHERS]
     for row in range(rows):
         ends[row] = 0.0
     for tree in range(len(reached[TREES]) - 1):
         first, last = _entries_of(reached, tree)
-        for k in range(last - first):
-            values[k] = math.inf if terms[first + k] > 0.0 else 0.0
+        for at in range(0, last - first, LANES):
+            store(values, at, choose(load(terms, first + at) > 0.0, math.inf, 0.0))
         begin, end = _splits_of(reached, tree)
         for i in range(begin, end):
-            left = _vanishing(_edge(edges, splits, i, False))
-            right = _vanishing(_edge(edges, splits, i, True))
-            start, stop = _joins_of(splits, i)
-            for k in range(start, stop):
-                a, b = values[ones[k]], values[others[k]]
-                both = max(b, min(a, left)) if a > b else max(a, min(b, right))
-                room[JOINED][k - start] = both
-            for k in range(*_region(splits, i, False)):
-                values[k] = min(values[k], left)
-            for k in range(*_region(splits, i, True)):
-                values[k] = min(values[k], right)
-            _put_joined(reached, start, stop, values, room[JOINED])
+            left = fill(_vanishing(_edge(edges, i, False)))
+            right = fill(_vanishing(_edge(edges, i, True)))
+            _join_ends(reached, i, left, right, room)
+            _lower_ends(values, *_region(splits, i, False), left)
+            _lower_ends(values, *_region(splits, i, True), right)
+            _put_joined(reached, *_joins_of(splits, i), values, room[JOINED])
         for row in range(rows):
             ends[row] = max(ends[row], values[reached[TOPS][tree, row]])
 
@@ -251,7 +262,7 @@ def _climb_scaled(reached, edges, i, room):
     """Write the values of the entries below a split, and their scales."""
     splits, ones, others = reached[SPLITS], reached[ONES], reached[OTHERS]
     values, scales = room[VALUES], room[MORE]
-    left, right = _edge(edges, splits, i, False), _edge(edges, splits, i, True)
+    left, right = _edge(edges, i, False), _edge(edges, i, True)
     start, stop = _joins_of(splits, i)
     for k in range(start, stop):
         a, b = ones[k], others[k]

@@ -25,7 +25,7 @@ from robustq.kernels import (
     int_vector,
     kernel,
 )
-from robustq.vectors import LANES, choose, fill, load, store
+from robustq.vectors import LANES, fill, load, store
 
 from ._bracket_kernels import (
     FARTHEST,
@@ -83,15 +83,15 @@ def _put_terms(reached, class_probs, about, best, rival, terms, known):
         leaf = np.uint64(leaves[at, LEAF_AT])
         line = np.int64(leaf) * 2 * LANES
         above, below = load(about, line), load(about, line + LANES)
-        for entry in range(leaves[at, LEAF_START], leaves[at + 1, LEAF_START]):
-            who = np.uint64(members[entry])
+        for entry in range(np.int64(leaves[at, LEAF_START]), np.int64(leaves[at + 1, LEAF_START])):
+            who = np.uint64(members[np.uint64(entry)])
             gap = class_probs[leaf, np.uint64(best[who])]
             gap -= class_probs[leaf, np.uint64(rival[who])]
-            term = gap * mass[entry]
-            terms[entry] = term
+            term = gap * mass[np.uint64(entry)]
+            terms[np.uint64(entry)] = term
             place = np.int64(who) * LANES
-            side = choose(fill(term) > 0.0, above, below)
-            store(known, place, load(known, place) + side * abs(term))
+            more = above * max(term, 0.0) + below * max(-term, 0.0)
+            store(known, place, load(known, place) + more)
 
 
 # The search
@@ -117,7 +117,8 @@ def _begin(known, row, top, near, knots, facts):
     fall, rise, lead = known[row, FALLS], known[row, RISES], positive - negative
     # As if leaves were trees, and logarithms were straight, or they themselves.
     guess = math.log(positive / negative) / (fall / positive + rise / negative)
-    return UNDECIDED, start(max(guess, lead / (fall + rise)), top, lead, knots, facts)
+    guess = max(guess, lead / (fall + rise))
+    return UNDECIDED, start(guess, top, positive, negative, knots, facts)
 
 
 @inner
@@ -139,7 +140,7 @@ def _go_on(x, lead, beyond, knots, facts):
     if 0.0 < abs(lead) < TINY:
         return math.nan, 0.0
     add_point(knots, x, lead)
-    return advance(beyond, facts, knots)
+    return advance(x, beyond, facts, knots)
 
 
 @kernel(
@@ -194,7 +195,7 @@ def search(
     ----------
     class_probs : of the leaves
     about : (leaves · 16,), see `gaps.ABOUT`
-    edges : (nodes, 8), see `gaps.EDGES`
+    edges : (splits, 8), see `gaps.EDGES`
     points : where sizes are known
     splits … uneven : what rows reach, see `gaps.Reached`
     best, rival : (rows,)

@@ -149,7 +149,8 @@ class _Search:
         self.spread, tables = gaps.spread, gaps.tables
         self.limit = gaps.made(perturbed).limit
         self.near = NEAR * (gaps.factors + tables.depth)
-        self.model = tables.class_probs, *gaps.measured(perturbed)
+        self.probs = tables.class_probs
+        self.about, self.edges, self.points = gaps.measured(perturbed)
 
     def run(self, found: Quantified) -> tuple[Floats, Indices]:
         """Return where rows flip, and to which class."""
@@ -219,10 +220,17 @@ class _Search:
         xs[: len(who)] = state[0][who]
         given = best, rival, lasts, self.limit, self.near, begins
         kernels.search(
-            *(*self.model, *reached, *given, *_make_room(reached), xs, sums, *own, found, doubts)
+            *(*self._find_model(reached), self.points, *reached, *given, *_make_room(reached)),
+            *(xs, sums, *own, found, doubts),
         )
         state[0][who], state[1][who], state[2][who] = xs[: len(who)], *own
         return found, doubts
+
+    def _find_model(self, reached: Reached) -> tuple[Floats, Floats, Floats]:
+        """Return what is known of classes and leaves, and the edges in the order of splits."""
+        # One look after the other goes over them: better side by side than all over the forest.
+        splits = reached.splits[: reached.trees[-1, SPLITS_FROM], NODE]
+        return self.probs, self.about, self.edges.take(splits, axis=0)
 
     def _is_unclear(
         self, rows: Indices, best: Indices, rival: Indices, x: Floats, doubts: Floats
@@ -236,7 +244,7 @@ class _Search:
             end = doubts[1, some]
             xs[0, : len(some)], xs[1, : len(some)] = x[some], np.where(end < np.inf, end, x[some])
             own = np.empty((2, len(some)))
-            given = *self.model[:3], *reached.leafy, best[some], rival[some], xs
+            given = *self._find_model(reached), *reached.leafy, best[some], rival[some], xs
             kernels.look_closer(*given, *_make_room(reached), sums, own)
             looks[:, some] = own
         return ~(looks[0] < doubts[0]) | ((doubts[1] < np.inf) & (looks[1] < 0.0))
@@ -245,16 +253,17 @@ class _Search:
         """Return which classes rows may flip to before some x, apart from one rival."""
         from . import _gap_kernels as kernels  # noqa: PLC0415 (numba is imported when needed)
 
-        rows, classes = len(best), self.model[0].shape[1]
+        rows, classes = len(best), self.probs.shape[1]
         waiting, every = np.zeros((rows, classes), dtype=bool), np.arange(rows)
         if classes == 2:
             return waiting
         for some, reached in self._reach(every):
             room = *_make_room(reached), *np.zeros((2, len(some) + LANES))
+            model = *self._find_model(reached), self.points
             for c in range(classes):
                 given = best[some], np.full(len(some), c), lasts[some], self.near
                 cleared = np.empty(len(some), dtype=bool)
-                kernels.clear(*self.model, *reached.leafy, *given, *room, cleared)
+                kernels.clear(*model, *reached.leafy, *given, *room, cleared)
                 waiting[some, c] = ~cleared
         waiting[every, best] = waiting[every, rival] = False
         return waiting
