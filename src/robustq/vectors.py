@@ -305,6 +305,44 @@ def get(_context, _values, _lane):
     return types.float64(_values, types.int64), generate
 
 
+@intrinsic
+def load_some(_context, _array, _place, _count):
+    """Return what stands in an array of floats from a place on, in so many lanes; 0 in others."""
+
+    def generate(context, builder, signature, arguments):
+        array, place, count = arguments
+        vector = ir.VectorType(_float, LANES)
+        lanes = ir.Constant(ir.VectorType(_word, LANES), list(range(LANES)))
+        among = builder.icmp_signed("<", lanes, _spread(builder, count, LANES))
+        point = _point(context, builder, signature.args[0], array, place, vector)
+        given = vector.as_pointer(), ir.IntType(32), among.type, vector
+        function = cgutils.get_or_insert_function(
+            builder.module,
+            ir.FunctionType(vector, given),
+            f"llvm.masked.load.v{LANES}f64.p0v{LANES}f64",
+        )
+        nothing = ir.Constant(vector, [0.0] * LANES)
+        return builder.call(function, [point, ir.Constant(ir.IntType(32), 8), among, nothing])
+
+    return floats[LANES](_array, types.int64, types.int64), generate
+
+
+@intrinsic
+def total(_context, _values):
+    """Return the sum of all lanes: of neighbours first, then of neighbouring sums."""
+
+    def generate(_context, builder, _signature, arguments):
+        (values,) = arguments
+        lanes, apart = values.type.count, 1
+        while apart < lanes:
+            order = [lane ^ apart for lane in range(lanes)]
+            values = builder.fadd(values, _shuffle(builder, values, values, order))
+            apart *= 2
+        return builder.extract_element(values, ir.Constant(ir.IntType(32), 0))
+
+    return types.float64(_values), generate
+
+
 def _shuffle(builder, one, other, order):
     mask = ir.Constant(ir.VectorType(ir.IntType(32), len(order)), list(order))
     return builder.shuffle_vector(one, other, mask)

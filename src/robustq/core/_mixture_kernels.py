@@ -28,8 +28,8 @@ from robustq.kernels import (
     int_vector,
     int_vector_out,
     kernel,
-    reordered,
 )
+from robustq.vectors import LANES, choose, fill, load, store, total
 
 from ._path_kernels import FALL, PARENT, POINTS, RISE, SETTLES, VANISHES, W
 from ._rival_kernels import DONE, bound_paths, clear_some, pick_next, settle, survey, take_calm
@@ -39,16 +39,14 @@ from .scale import LOG_STEP
 __all__ = ["FALL", "HEIGHTS", "LANES", "NOTHING", "PATHS", "RISE", "TERMS", "W", "search"]
 
 # The rows of the room to work in, one column for each tree: v, v divided by a power of two for all
-# trees, how much smaller than the largest the scale of v is, and the product of the path and its
-# slope.
-TERMS = RAW, STEPS, TERM, PRODUCT, SLOPE = range(5)
+# trees, how much smaller than the largest the scale of v is, and both products of the path.
+TERMS = RAW, STEPS, TERM, BOUNDS, _ = range(5)
 HEIGHTS = POSITIVE, NEGATIVE = range(2)
 PICKED = 3
 PATHS = (W, FALL, RISE, PICKED)
 products_in = types.Array(types.float32, 3, "C", readonly=True)
 heights_out = types.Array(types.float32, 2, "C")
 paths_out = types.Array(types.float64, 3, "C")
-LANES = 4  # of doubles
 TINY = 1e-250  # sums below this are computed in logarithms
 MAX_STEPS, FEW_STEPS = 300, 12
 ENOUGH = 1e-10  # how near, relative, is near enough
@@ -60,8 +58,8 @@ UNSURE = -1.0
 
 
 @inner
-def _copy_paths(edges, leaf_nodes, leaves, room, paths):
-    """Copy the edges on the paths of a row; return how many levels there are.
+def _copy_paths(edges, leaf_nodes, leaves, room, levels, paths):
+    """Copy the edges on the paths of a row; write how many levels each lane of trees has.
 
     Trees stand side by side: their steps do not wait for each other, and they are multiplied
     several at once. A root is its own parent, with the factor 1: short paths fill themselves up.
@@ -69,28 +67,35 @@ def _copy_paths(edges, leaf_nodes, leaves, room, paths):
     trees = len(leaves)
     for tree in range(trees):
         room[tree] = leaf_nodes[leaves[tree]]
-    level, going = 0, np.int64(1)
+    level, going = np.int64(0), np.int64(1)
     while going:
         going = np.int64(0)
-        for tree in range(trees):
-            node = np.uint64(room[tree])
-            parent = np.int64(edges[node, PARENT])
-            paths[W, level, tree] = edges[node, W]
-            paths[FALL, level, tree] = edges[node, FALL]
-            paths[RISE, level, tree] = edges[node, RISE]
-            going |= parent ^ room[tree]
-            room[tree] = parent
+        for lane in range(len(levels)):
+            below = np.int64(0)
+            for tree in range(lane * LANES, min((lane + 1) * LANES, trees)):
+                node = np.uint64(room[tree])
+                parent = np.int64(edges[node, PARENT])
+                paths[W, level, tree] = edges[node, W]
+                paths[FALL, level, tree] = edges[node, FALL]
+                paths[RISE, level, tree] = edges[node, RISE]
+                below |= parent ^ room[tree]
+                room[tree] = parent
+            levels[lane] = level + 1 if below or level == 0 else levels[lane]
+            going |= below
         level += 1
-    return level
 
 
 @inner
 def _pick_slopes(levels, paths, terms):
     """Write the slopes that count: how fast the trees of P fall, and those of N rise."""
-    for level in range(levels):
-        for tree in range(terms.shape[1]):
-            fall, rise = -paths[FALL, level, tree], paths[RISE, level, tree]
-            paths[PICKED, level, tree] = fall if terms[RAW, tree] > 0.0 else rise
+    most, width = paths.shape[1:]
+    for lane in range(len(levels)):
+        ahead = load(terms, RAW * width + lane * LANES) > 0.0
+        for level in range(levels[lane]):
+            at = level * width + lane * LANES
+            fall = load(paths, FALL * most * width + at)
+            rise = load(paths, RISE * most * width + at)
+            store(paths, PICKED * most * width + at, choose(ahead, -fall, rise))
 
 
 @inner
@@ -124,51 +129,40 @@ def _weigh_lead(reach, reach_scale, leaves, terms, trees):
     for tree in range(trees):
         if terms[TERM, tree] != 0.0:
             largest = max(largest, np.int64(reach_scale[leaves[tree]]))
-    lead, total = 0.0, 0.0
+    lead, size = 0.0, 0.0
     for tree in range(trees):
         steps = largest - reach_scale[leaves[tree]]
         part = terms[TERM, tree] * reach[leaves[tree]]
         if steps > 0:
             part *= shrink(steps)
         lead += part
-        total += abs(part)
-    return lead, total
+        size += abs(part)
+    return lead, size
 
 
 @inner
 def _evaluate(x, levels, paths, terms):
     """Return P, its slope, N, and its slope.
 
-    Loops go beyond the trees, over terms of 0 to which no path leads: whole lanes.
+    Lanes go beyond the trees, over terms of 0 to which no path leads.
     """
-    width = terms.shape[1]
-    for tree in range(width):
-        terms[PRODUCT, tree], terms[SLOPE, tree] = abs(terms[TERM, tree]), 0.0
-    for level in range(levels):
-        for tree in range(width):
-            slope = paths[PICKED, level, tree]
-            factor = paths[W, level, tree] + x * slope
-            slope = slope if 0.0 < factor <= 1.0 else 0.0
-            factor = factor if factor > 0.0 else 0.0
-            factor = factor if factor < 1.0 else 1.0
-            product = terms[PRODUCT, tree]
-            terms[SLOPE, tree] = terms[SLOPE, tree] * factor + product * slope
-            terms[PRODUCT, tree] = product * factor
-    return _sum_up(terms)
-
-
-@reordered
-def _sum_up(terms):
-    """Return the sums of products and slopes of the positive terms, and of the others."""
-    positive, fall, negative, rise = 0.0, 0.0, 0.0, 0.0
-    for tree in range(terms.shape[1]):
-        ahead = terms[TERM, tree] > 0.0
-        product, slope = terms[PRODUCT, tree], terms[SLOPE, tree]
-        positive += product if ahead else 0.0
-        fall += slope if ahead else 0.0
-        negative += 0.0 if ahead else product
-        rise += 0.0 if ahead else slope
-    return positive, fall, negative, rise
+    most, width = paths.shape[1:]
+    positive, fall, negative, rise = fill(0.0), fill(0.0), fill(0.0), fill(0.0)
+    for lane in range(len(levels)):
+        term = load(terms, TERM * width + lane * LANES)
+        product, slope = abs(term), fill(0.0)
+        for level in range(levels[lane]):
+            at = level * width + lane * LANES
+            picked = load(paths, PICKED * most * width + at)
+            factor = load(paths, W * most * width + at) + x * picked
+            picked = choose((factor > 0.0) & (factor <= 1.0), picked, 0.0)
+            factor = min(max(factor, 0.0), 1.0)
+            slope = slope * factor + product * picked
+            product *= factor
+        ahead = term > 0.0
+        positive, fall = positive + choose(ahead, product, 0.0), fall + choose(ahead, slope, 0.0)
+        negative, rise = negative + choose(ahead, 0.0, product), rise + choose(ahead, 0.0, slope)
+    return total(positive), total(fall), total(negative), total(rise)
 
 
 @inner
@@ -181,7 +175,7 @@ def _log_ratio(x, levels, paths, terms, trees):
         if raw == 0.0:
             continue
         height = math.log(raw) - terms[STEPS, tree] * LOG_STEP
-        for level in range(levels):
+        for level in range(levels[tree // LANES]):
             factor = paths[W, level, tree] + x * paths[PICKED, level, tree]
             height += math.log(min(factor, 1.0)) if factor > 0.0 else -math.inf
         if height == -math.inf:
@@ -226,9 +220,9 @@ def _combine_ends(ends, reach, leaves, terms, trees):
 
 
 @inner
-def _look(products, reach, leaves, terms, total, heights):
+def _look(products, reach, leaves, terms, size, heights):
     """Write P and N at all points, coarsely, relative to P + N at x = 0."""
-    unit = 1.0 / total
+    unit = 1.0 / size
     for k in range(POINTS):
         heights[POSITIVE, k] = heights[NEGATIVE, k] = 0.0
     for tree in range(len(leaves)):
@@ -348,13 +342,13 @@ def _oppose(forest, ball, leaves, paths, terms, heights, levels, against, limit,
             end = ends[leaves[tree], VANISHES]
             vanishes = max(vanishes, end if terms[RAW, tree] > 0.0 else 0.0)
         return vanishes if vanishes <= limit else math.inf
-    lead, total = _weigh_lead(reach, reach_scale, leaves, terms, trees)
-    if lead <= near * total:
+    lead, size = _weigh_lead(reach, reach_scale, leaves, terms, trees)
+    if lead <= near * size:
         return math.nan
     vanishes, settles, main = _combine_ends(ends, reach, leaves, terms, trees)
     _pick_slopes(levels, paths, terms)
-    _look(products, reach, leaves, terms, total, heights)
-    guess = _guess(points, heights, lead / total, main, vanishes)
+    _look(products, reach, leaves, terms, size, heights)
+    guess = _guess(points, heights, lead / size, main, vanishes)
     top = min(limit, vanishes)
     if guess < top:
         end = main if guess < main else vanishes
@@ -369,7 +363,7 @@ def _oppose(forest, ball, leaves, paths, terms, heights, levels, against, limit,
         *(int_vector, float_matrix, float_vector, code_vector, float_matrix),
         types.Tuple((float_matrix, products_in, float_vector)),
         *(code_matrix, float_matrix, code_matrix, int_vector, int_vector),
-        *(types.float64, types.float64, int_vector_out, int_vector_out),
+        *(types.float64, types.float64, int_vector_out, int_vector_out, int_vector_out),
         *(paths_out, float_matrix_out, heights_out, float_matrix_out),
         *(float_vector_out, int_vector_out),
     )
@@ -390,6 +384,7 @@ def search(
     near,
     leaves,
     room,
+    levels,
     paths,
     terms,
     heights,
@@ -410,14 +405,14 @@ def search(
     prediction, runner_up : (rows,)
     limit : where x ends
     near : how near, relative, is too near
-    leaves, room, paths, terms, heights, rivals : to work in
+    leaves, room, levels, paths, terms, heights, rivals : to work in
     """
     (trees, rows), classes = ends_at.shape, class_probs.shape[1]
     ends = ball[0]
     for row in range(rows):
         best, rival = prediction[row], runner_up[row]
         found[row], tipping[row] = math.inf, -1
-        levels, surveyed = np.int64(0), False
+        copied, surveyed = False, False
         for tree in range(trees):
             leaves[tree] = ends_at[tree, row]
         while rival >= 0:
@@ -425,8 +420,9 @@ def search(
             if some == 0:
                 found[row], tipping[row] = 0.0, rival
                 break
-            if levels == 0 and against > 0:
-                levels = _copy_paths(edges, leaf_nodes, leaves, room, paths)
+            if not copied and against > 0:
+                _copy_paths(edges, leaf_nodes, leaves, room, levels, paths)
+                copied = True
             below = min(limit, found[row])
             x = _oppose(
                 *((reach, reach_scale), ball, leaves, paths, terms, heights, levels),
@@ -448,12 +444,13 @@ def search(
             rivals[DONE, rival] = 1.0
             rival = pick_next(rivals)
             if rival >= 0 and moved:
-                if levels == 0:
-                    levels = _copy_paths(edges, leaf_nodes, leaves, room, paths)
+                if not copied:
+                    _copy_paths(edges, leaf_nodes, leaves, room, levels, paths)
+                    copied = True
                 at = min(found[row], limit)
                 at = at if at < math.inf else settle(ends, leaves)
-                bound_paths(at, levels, paths, terms[PRODUCT:])
+                bound_paths(at, levels, paths, terms[BOUNDS:])
                 clear_some(
-                    class_probs, leaves, mass, scale, row, best, terms[PRODUCT:], near, rivals
+                    class_probs, leaves, mass, scale, row, best, terms[BOUNDS:], near, rivals
                 )
                 rival = pick_next(rivals)

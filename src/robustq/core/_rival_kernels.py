@@ -10,6 +10,7 @@ import math
 import numpy as np
 
 from robustq.kernels import inner
+from robustq.vectors import LANES, choose, fill, first_lanes, load, load_some, store
 
 from ._path_kernels import FALL, RISE, SETTLES, VANISHES, W
 
@@ -23,8 +24,8 @@ __all__ = [
     "take_calm",
 ]
 
-# What is known of each class: see `survey`, `clear_some`.
-RIVALS = LEAD, AGAINST, LAST, DONE, MARGIN, SIZE = range(6)
+# What is known of each class, and of more that are none and done: see `survey`.
+RIVALS = LEAD, AGAINST, LAST, DONE = range(4)
 LOWER, UPPER = range(2)  # the products of a path
 TINY = 1e-250  # what is smaller may have underflowed
 
@@ -41,14 +42,16 @@ def settle(ends, leaves):
 @inner
 def bound_paths(x, levels, paths, bounds):
     """Write the lower and the upper product of each path."""
-    for tree in range(bounds.shape[1]):
-        bounds[LOWER, tree] = bounds[UPPER, tree] = 1.0
-    for level in range(levels):
-        for tree in range(bounds.shape[1]):
-            lower = paths[W, level, tree] - x * paths[FALL, level, tree]
-            upper = paths[W, level, tree] + x * paths[RISE, level, tree]
-            bounds[LOWER, tree] *= lower if lower > 0.0 else 0.0
-            bounds[UPPER, tree] *= upper if upper < 1.0 else 1.0
+    most, width = paths.shape[1:]
+    for lane in range(len(levels)):
+        below, above = fill(1.0), fill(1.0)
+        for level in range(levels[lane]):
+            at = level * width + lane * LANES
+            weight = load(paths, W * most * width + at)
+            below *= max(weight - x * load(paths, FALL * most * width + at), 0.0)
+            above *= min(weight + x * load(paths, RISE * most * width + at), 1.0)
+        store(bounds, LOWER * width + lane * LANES, below)
+        store(bounds, UPPER * width + lane * LANES, above)
 
 
 @inner
@@ -57,41 +60,42 @@ def survey(class_probs, ends, reach, leaves, mass, row, best, rivals):
 
     Where no tree minds, that is where the prediction flips.
     """
-    classes = class_probs.shape[1]
-    for c in range(classes):
-        rivals[LEAD, c] = rivals[AGAINST, c] = rivals[LAST, c] = rivals[DONE, c] = 0.0
-    for tree in range(len(leaves)):
-        leaf = leaves[tree]
-        part, own, end = mass[tree, row], class_probs[leaf, best], ends[leaf, VANISHES]
-        share = part * reach[leaf]
-        for c in range(classes):
-            gap = own - class_probs[leaf, c]
-            rivals[LEAD, c] += gap * share
-            rivals[AGAINST, c] += 1.0 if gap * part < 0.0 else 0.0
-            last = end if gap * part > 0.0 else 0.0
-            rivals[LAST, c] = max(rivals[LAST, c], last)
+    classes, width = class_probs.shape[1], rivals.shape[1]
+    for first in range(0, classes, LANES):
+        some = min(classes - first, LANES)
+        lead, against, last = fill(0.0), fill(0.0), fill(0.0)
+        for tree in range(len(leaves)):
+            leaf = leaves[tree]
+            part, own, end = mass[tree, row], class_probs[leaf, best], ends[leaf, VANISHES]
+            gap = own - load_some(class_probs, leaf * classes + first, some)
+            value = gap * part
+            lead += gap * (part * reach[leaf])
+            against += choose(value < 0.0, 1.0, 0.0)
+            last = max(last, choose(value > 0.0, end, 0.0))
+        store(rivals, LEAD * width + first, lead)
+        store(rivals, AGAINST * width + first, against)
+        store(rivals, LAST * width + first, last)
+        store(rivals, DONE * width + first, choose(first_lanes(some), fill(0.0), 1.0))
 
 
 @inner
 def clear_some(class_probs, leaves, mass, scale, row, best, bounds, near, rivals):
     """Let those classes be done that the prediction still beats, clearly, within the bounds."""
-    classes = class_probs.shape[1]
-    for c in range(classes):
-        rivals[MARGIN, c] = rivals[SIZE, c] = 0.0
-    for tree in range(len(leaves)):
-        # Who needs smaller scales is looked at by itself.
-        part = mass[tree, row] if scale[tree, row] == 0 else math.nan
-        lower, upper = part * bounds[LOWER, tree], part * bounds[UPPER, tree]
-        leaf = leaves[tree]
-        own = class_probs[leaf, best]
-        for c in range(classes):
-            gap = own - class_probs[leaf, c]
-            value = gap * (lower if gap > 0.0 else upper)
-            rivals[MARGIN, c] += value
-            rivals[SIZE, c] += abs(value)
-    for c in range(classes):
-        if rivals[MARGIN, c] > max(near * rivals[SIZE, c], TINY):
-            rivals[DONE, c] = 1.0
+    classes, width = class_probs.shape[1], rivals.shape[1]
+    for first in range(0, classes, LANES):
+        some, margin, size = min(classes - first, LANES), fill(0.0), fill(0.0)
+        for tree in range(len(leaves)):
+            # Who needs smaller scales is looked at by itself.
+            part = mass[tree, row] if scale[tree, row] == 0 else math.nan
+            leaf = leaves[tree]
+            own = class_probs[leaf, best]
+            gap = own - load_some(class_probs, leaf * classes + first, some)
+            value = gap * choose(gap > 0.0, part * bounds[LOWER, tree], part * bounds[UPPER, tree])
+            margin += value
+            size += abs(value)
+        clear = margin > max(near * size, TINY)
+        done = load(rivals, DONE * width + first)
+        store(rivals, DONE * width + first, choose(clear, 1.0, done))
 
 
 @inner

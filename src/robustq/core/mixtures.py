@@ -162,19 +162,27 @@ class Mixtures(Straight):
             *(found.prediction, found.runner_up, made.limit),
             NEAR * (self.factors + tables.depth),
             *(np.empty(trees, dtype=np.int64), np.empty(trees, dtype=np.int64)),
+            np.empty(_round_up(trees) // kernels.LANES, dtype=np.int64),
             *_make_room(trees, tables.depth),
             np.empty((len(kernels.HEIGHTS), POINTS), dtype=np.float32),
-            np.empty((len(RIVALS), tables.class_probs.shape[1])),
+            np.empty((len(RIVALS), _round_up(tables.class_probs.shape[1]))),
             *(y, tipping),
         )
         return self.forget_unclear(perturbed, y), tipping
+
+
+def _round_up(count: int) -> int:
+    """Return how many there are in lanes that are filled up."""
+    from . import _mixture_kernels as kernels  # noqa: PLC0415 (numba is imported when needed)
+
+    return -(-count // kernels.LANES) * kernels.LANES
 
 
 def _make_room(trees: int, depth: int) -> tuple[Floats, Floats]:
     """Return paths and terms to be filled; of more than all trees, to which no path leads."""
     from . import _mixture_kernels as kernels  # noqa: PLC0415 (numba is imported when needed)
 
-    width = -(-trees // kernels.LANES) * kernels.LANES
+    width = _round_up(trees)
     paths = np.zeros((len(kernels.PATHS), depth + 1, width))
     paths[kernels.W] = 1.0
     return paths, np.zeros((len(kernels.TERMS), width))
