@@ -62,6 +62,49 @@ def test_the_fast_path_is_exact(name, zeros):
         check_all(document, random_rows(rng, document, 4), name)
 
 
+def way_down(weights, gap, size):
+    """Return a tree that a row of zeros goes down along these weights, ahead by a gap there."""
+    last = len(weights)
+    nodes = [
+        {
+            "feature": at,
+            "left_values": [0],
+            "weights": [weight, 1.0 - weight],
+            "left": at + 1 if at + 1 < last else 2 * last,
+            "right": last + at,
+        }
+        for at, weight in enumerate(weights)
+    ]
+    # Values are certain at leaves: all trees have the same mass where zeros end.
+    aside = [
+        {
+            "class_probs": [0.5, 0.5],
+            "feature_probs": [
+                [0.0, 1.0] if feature == at else [1.0, 0.0] for feature in range(size)
+            ],
+        }
+        for at in range(last)
+    ]
+    end = {"class_probs": [0.5 + gap / 2, 0.5 - gap / 2], "feature_probs": [[1.0, 0.0]] * size}
+    return {"nodes": [*nodes, *aside, end]}
+
+
+@pytest.mark.parametrize("name", ["tv", "chi2"])
+def test_who_flips_just_before_the_last_tree_vanishes_is_found_there(name):
+    # Next to where P vanishes, a step that is large for y is small for x = a (1 − e^(−y)).
+    rng, size = np.random.default_rng(47), 11
+    for _ in range(100):
+        lengths, gaps = rng.integers(3, size + 1, 8), 10.0 ** -rng.uniform(0.3, 2.0, 8)
+        gaps[0] = -(10.0 ** -rng.uniform(9.0, 14.0))
+        trees = [
+            way_down(rng.beta(3.0, 2.0, length).tolist(), gap, size)
+            for length, gap in zip(lengths, gaps, strict=True)
+        ]
+        features = [{"name": f"x{i}", "categories": [0, 1]} for i in range(size)]
+        document = document_of(*trees) | {"features": features}
+        check_all(document, [[0] * size], name)
+
+
 @every_known_ball
 @pytest.mark.parametrize("missing", [0.0, 0.4])
 def test_the_general_path_is_exact(name, missing):

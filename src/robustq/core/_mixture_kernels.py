@@ -51,6 +51,7 @@ TINY = 1e-250  # sums below this are computed in logarithms
 MAX_STEPS, FEW_STEPS = 300, 12
 ENOUGH = 1e-10  # how near, relative, is near enough
 NARROW_BRACKET = 1e-13
+SHORT = 1e-3  # steps of y below this move x as its slope tells
 CLOSE = 1e-4  # steps below this, relative, lead to the root
 NOTHING = np.int64(-(2**40))  # the scale of 0
 FARTHEST = 45.0  # e to the minus this is nothing beside 1
@@ -310,7 +311,8 @@ def _narrow(bottom, top, end, start, most, levels, paths, terms, trees, near):
         if top - bottom <= 3.0 * ENOUGH * top or high - low <= NARROW_BRACKET * high:
             flat = min(flat, abs(slope) * x)
             break
-        step, enough = -height / (slope * left), ENOUGH * x / left
+        # Where it is bent, x is straight in y only over short ways.
+        step, enough = -height / (slope * left), min(ENOUGH * x / left, SHORT if bent else math.inf)
         if abs(step) <= enough:
             flat = abs(slope) * x
             if height <= 0.0 and bottom > 0.0:
