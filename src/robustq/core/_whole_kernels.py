@@ -43,6 +43,7 @@ ENOUGH = 2e-11  # how near, relative, is near enough
 MAX_STEPS = 200
 FINE, COARSE = 1e-7, 1e-2  # steps between these, relative, tell slopes
 CLOSE = 1e-10  # how near, relative, a straight line leads to the root
+LOW = 0.1  # from heights that are lower
 UNCLEAR = 1e-10  # what rounding may do to a root, relative
 FIRST = 1e-4  # of how far the prediction is ahead: tells the slope at 0
 FARTHEST = 40.0  # e to the minus this is nothing beside 1
@@ -143,7 +144,8 @@ def _search(limit, near, rounding, at_zero, birth, death, machine):
         step = abs(y - y2)
         if step > FINE * y and abs(h) < math.inf and abs(f2) < math.inf:
             slope = (h - f2) / (y - y2)
-        straight = step < COARSE * y and abs(h) <= CLOSE * y * -slope
+        # Heights are logarithms: next to where one side vanishes they are straight for small ones.
+        straight = step < COARSE * y and abs(h) <= min(CLOSE * y * -slope, LOW)
         if straight or (sure and high - low <= ENOUGH * high):
             return _settle(low, high, at_low, at_high, y, h, slope, rounding)
         there = _interpolate(t, t2, t3, h, f2, f3)
