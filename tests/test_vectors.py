@@ -28,6 +28,7 @@ from robustq.vectors import (
     first_lanes,
     get,
     load,
+    load_some,
     load_wide,
     look_up,
     multiply_add,
@@ -35,6 +36,7 @@ from robustq.vectors import (
     some,
     spread_cells,
     store,
+    total,
 )
 
 ONE, OTHER = np.random.default_rng(3).uniform(0.1, 3.0, (2, LANES))
@@ -174,3 +176,21 @@ def test_the_first_lanes_are_so_many(count):
     values, out = np.arange(LANES) + 1.0, np.empty((2, LANES))
     _move(values, np.zeros(2 + LANES, dtype=np.int32), count, out)
     np.testing.assert_array_equal(out[1], np.where(np.arange(LANES) < count, values, -1.0))
+
+
+@kernel(types.float64(float_vector, types.int64, types.int64, float_vector_out))
+def _take(values, start, count, out):
+    found = load_some(values, start, count)
+    store(out, 0, found)
+    return total(found)
+
+
+@pytest.mark.parametrize("count", range(1, LANES + 1))
+def test_no_more_is_loaded_than_there_is(count):
+    values, out = np.concatenate([ONE, OTHER]), np.full(LANES, np.nan)
+    # The last ones: beyond them nobody may look.
+    given = _take(values, len(values) - count, count, out)
+    assert out[:count].tolist() == values[len(values) - count :].tolist()
+    assert not out[count:].any()
+    pairs = out.reshape(-1, 2).sum(axis=1)
+    assert given == (pairs[0] + pairs[1]) + (pairs[2] + pairs[3])
