@@ -314,7 +314,10 @@ def _as_arrow(values: np.ndarray[Any, Any]) -> Any:
 
 
 def _take(column: Column, rows: Indices) -> Column:
-    return column if len(rows) == len(column) else column.take(rows)
+    if len(rows) < len(column):
+        return column.take(rows)
+    # Columns of an array lie apart: whoever reads one reads all of it, and it is read many times.
+    return np.ascontiguousarray(column) if isinstance(column, np.ndarray) else column
 
 
 def find_positions(
