@@ -25,6 +25,7 @@ from robustq.kernels import (
 from robustq.vectors import LANES, choose, fill, load, some, store
 
 from ._log_kernels import log_of
+from .room import make_floats
 
 __all__ = [
     "ROWS",
@@ -65,7 +66,9 @@ def make_room(classes: int) -> "Floats":
     It has the products of each class, rows side by side, then their logarithms, then who leads,
     and then some room for the classes of one row.
     """
-    return np.ones(2 * classes * ROWS + RANKS + LANES)
+    room = make_floats(2 * classes * ROWS + RANKS + LANES)
+    room[:] = 1.0
+    return room
 
 
 @inlined

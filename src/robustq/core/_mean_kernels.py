@@ -44,6 +44,7 @@ from ._height_kernels import CUT, L_RATE, U_RATE, L, P, S, T, U, chi2_prior
 from ._place_kernels import ITEM, OWN, PLACES, RIVAL, ROW, locate
 from ._polynomial_kernels import FOUND, MOST_FACTORS, find_roots
 from ._root_kernels import aim, approach
+from .room import make_floats, make_indices
 
 __all__ = ["make_room", "search"]
 
@@ -65,9 +66,9 @@ HUGE = 1e290
 def make_room(terms: int, features: int) -> "tuple[Indices, Floats, Floats, Floats]":
     """Return arrays to work in: where factors stand, those of both sides, and where they end."""
     width, lines = terms + WIDE, max(features, 1)
-    whole = np.zeros((width // WIDE + 1) * (PLACES + 2 * WIDE * features), dtype=np.int64)
+    whole = make_indices((width // WIDE + 1) * (PLACES + 2 * WIDE * features))
     size = 3 * lines * width
-    return whole, np.zeros(size), np.zeros(size), np.zeros(width)
+    return whole, make_floats(size), make_floats(size), make_floats(width)
 
 
 @inner

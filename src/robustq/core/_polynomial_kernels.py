@@ -20,6 +20,7 @@ from ._inverse_kernels import about_inverse
 from ._log_kernels import log_of
 from ._place_kernels import ITEM, OWN, PLACES, RIVAL, ROW, locate
 from ._root_kernels import aim, approach, begin
+from .room import make_floats, make_indices
 
 __all__ = ["FOUND", "MOST_FACTORS", "find_roots", "make_room"]
 
@@ -54,9 +55,9 @@ def make_room(
     """
     size = (features + 1 + BELOW) * WIDE
     return (
-        *(np.zeros(terms * (PLACES + 2 * WIDE * features), dtype=np.int64), np.zeros(KNOWN)),
-        *(np.zeros(2 * max(features, 1) * WIDE), np.zeros(2 * size)),
-        *(np.zeros(size), np.zeros(terms * (size + 2 * WIDE))),
+        *(make_indices(terms * (PLACES + 2 * WIDE * features)), make_floats(KNOWN)),
+        *(make_floats(2 * max(features, 1) * WIDE), make_floats(2 * size)),
+        *(make_floats(size), make_floats(terms * (size + 2 * WIDE))),
     )
 
 

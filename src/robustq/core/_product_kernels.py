@@ -51,6 +51,7 @@ from ._root_kernels import (
     sharpen,
     solve,
 )
+from .room import make_floats, make_indices
 
 __all__ = ["make_room", "search"]
 
@@ -67,9 +68,9 @@ def make_room(classes: int, features: int) -> tuple[Any, ...]:
     most, factors = 2 * WIDE * (classes + 1), 2 * (features + 1) * LINE
     whole = PLACES + 2 * WIDE * features
     return (
-        *(np.zeros(KNOWN + classes + LANES), np.zeros(whole, dtype=np.int64)),
+        *(make_floats(KNOWN + classes + LANES), make_indices(whole)),
         *(np.zeros((2, most), dtype=np.int64), np.zeros(most)),
-        *(np.zeros(factors), np.zeros(factors)),
+        *(make_floats(factors), make_floats(factors)),
     )
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from .circuits import find_gain, find_limit, size_of
+from .room import align
 
 if TYPE_CHECKING:
     from robustq.arrays import Bools, Codes, Floats, Indices
@@ -260,8 +261,8 @@ def _lay_out(
     still[0, COLUMNS.index("p")], still[0, COLUMNS.index("where u is cut")] = 1.0, np.inf
     classes = len(tables.prior)
     return BallTables(
-        _columns(tables.prior, prior, cut),
-        np.vstack([_columns(tables.features, features, cut), *[still] * classes]),
+        align(_columns(tables.prior, prior, cut)),
+        align(np.vstack([_columns(tables.features, features, cut), *[still] * classes])),
         _sides(tables.prior, prior, BEYOND),
         _sides(tables.features, features, classes + BEYOND),
         *(cut, limit, chi2, fractional, falls),
