@@ -1,5 +1,8 @@
 """An assessment is looked at, cut and carried on."""
 
+import copy
+import pickle
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -161,3 +164,15 @@ def test_markup_stays_markup():
     page = as_html("t", {"a": [Markup("<b>1</b>"), "<i>"]})
     assert "<td><b>1</b></td>" in page
     assert "<td>&lt;i&gt;</td>" in page
+
+
+def test_rows_that_were_counted_late_are_the_same_in_copies():
+    rows = np.array([*VALUES], dtype=object)[:, None]
+    model = NaiveBayesClassifier(1.0).fit(rows, LABELS)
+    through_pickle = lambda one: pickle.loads(pickle.dumps(one))  # noqa: E731, S301 (our own)
+    for carry in (copy.copy, copy.deepcopy, through_pickle):
+        before, after = model.assess(rows, ["tv"]), model.assess(rows, ["tv"])
+        assert before.index.tolist() == carry(before).index.tolist() == list(range(12))
+        assert carry(after).index.tolist() == list(range(12))
+    with pytest.raises(AttributeError, match="no attribute 'indexes'"):
+        _ = ASSESSMENT.indexes

@@ -76,7 +76,7 @@ class Assessment:
     runner_up: np.ndarray[Any, Any]
     robustness: dict[str, Floats]
     tipping_class: dict[str, np.ndarray[Any, Any]]
-    index: Any = None
+    index: Any = field(default_factory=lambda: None)
     unknown: dict[str, int] = field(default_factory=dict)
     others: int = 0
 
@@ -116,7 +116,15 @@ class Assessment:
         ):
             raise InputError(MADE)
         if self.index is None:
-            object.__setattr__(self, "index", np.arange(len(self)))
+            object.__delattr__(self, "index")
+
+    def __getattr__(self, name: str) -> Any:
+        """Count the rows of a table without an index, when they are asked for."""
+        if name != "index":
+            msg = f"{type(self).__name__!r} object has no attribute {name!r}"
+            raise AttributeError(msg, name=name, obj=self)
+        object.__setattr__(self, name, np.arange(len(self)))
+        return self.index
 
     def __len__(self) -> int:
         return len(self.prediction)
