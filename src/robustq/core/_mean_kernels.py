@@ -33,11 +33,11 @@ from robustq.vectors import (
     choose,
     fill,
     fill_wide,
-    get,
     load,
     look_up,
     multiply_add,
     store,
+    total,
 )
 
 from ._height_kernels import CUT, L_RATE, U_RATE, L, P, S, T, U, chi2_prior
@@ -125,13 +125,6 @@ def _lay_out(table, whole, c, terms, features, width, at, fractional, factors, e
 
 
 @joined
-def _total(values):
-    one = (get(values, 0) + get(values, 1)) + (get(values, 2) + get(values, 3))
-    other = (get(values, 4) + get(values, 5)) + (get(values, 6) + get(values, 7))
-    return one + other
-
-
-@joined
 def _sum_up(x, factors, terms, features, width, falls, cut, fractional):
     """Return Σ_j Π_k of factors, and its first two derivatives.
 
@@ -163,7 +156,7 @@ def _sum_up(x, factors, terms, features, width, falls, cut, fractional):
             rise = (rise - product * up) * inverse
             half_bend = (half_bend - product * half_up - rise * up) * inverse
         value, slope, bend = value + product, slope + rise, bend + half_bend
-    return _total(value), _total(slope), 2.0 * _total(bend)
+    return total(value), total(slope), 2.0 * total(bend)
 
 
 @inner

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import numpy as np
 
 from .mixtures import NEAR, Straight
+from .room import make_floats
 from .scale import STEP
 
 if TYPE_CHECKING:
@@ -104,13 +105,6 @@ class Spread(Protocol):
 
     def among(self, rows: Indices) -> Iterator[tuple[slice, Reached]]:
         """Yield what some of the rows reach, for some positions among them at a time."""
-
-
-def make_lanes(rows: int, lanes: int) -> Floats:
-    """Return room for rows of lanes, each within a line of the cache."""
-    room = np.empty((rows + 1) * lanes)
-    skip = -(room.ctypes.data // room.itemsize) % lanes
-    return room[skip : skip + rows * lanes].reshape(rows, lanes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -282,13 +276,12 @@ def _make_room(reached: Reached) -> tuple[Floats, ...]:
     entries, rows = int(reached.trees[-1, ENTRIES_FROM]), reached.tops.shape[1]
     trees = (np.empty(reached.largest + LANES) for _ in range(3))
     joins = (np.empty(rows + LANES) for _ in range(2))
-    return *trees, *joins, np.empty(entries + LANES), make_lanes(rows, LANES)
+    return *trees, *joins, np.empty(entries + LANES), make_floats(rows * LANES).reshape(rows, LANES)
 
 
 def _pair_edges(edges: Floats, tables: MixtureTables) -> Floats:
     """Return of the edges below each split what `_gap_EDGES` says."""
-    paired = make_lanes(len(edges), WIDTH)
-    paired[:] = 0.0
+    paired = make_floats(len(edges) * WIDTH).reshape(-1, WIDTH)
     below = np.flatnonzero(tables.parents >= 0)
     # Children stand side by side.
     splits, firsts = np.unique(tables.parents[below], return_index=True)
@@ -313,8 +306,7 @@ def _measure_paths(edges: Floats, tables: MixtureTables, points: Floats) -> Floa
         below = tables.parents[at] >= 0
         leaves, at = leaves[below], tables.parents[at[below]].astype(np.intp)
     reach = np.ldexp(tables.reach, STEP * tables.reach_scale)
-    about = make_lanes(2 * len(reach), LANES)
-    about[:] = 0.0
+    about = make_floats(2 * len(reach) * LANES).reshape(-1, LANES)
     about[:, SIZE], about[:, LATER] = np.repeat(sizes, 2, axis=0).T
     one, other = about[::2], about[1::2]
     one[:, POSITIVE], one[:, FALLS] = reach, reach * total[:, 0]
