@@ -18,7 +18,9 @@ import pyarrow.parquet as pq
 from robustq.blocks import count_cores
 from robustq.exceptions import FileError, InputError
 from robustq.files import Place, explain_os_error, find_place, name_file
+from robustq.tables.table import join_chunks
 from robustq.tables.texts import with_decimal_point
+from robustq.tables.words import encode_words
 
 from .arff import ArffFile, is_arff
 from .columns import require_columns
@@ -47,7 +49,6 @@ WORKBOOK = (".xlsx", ".xlsm")
 COMPRESSED = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd", ".lz4": "lz4"}
 PATTERN = "*?["
 # Types that little can be done with, and what holds the same values.
-WORDS = pa.dictionary(pa.int32(), pa.string())
 PLAIN = {"string_view": pa.string(), "binary_view": pa.binary(), "halffloat": pa.float32()}
 
 
@@ -260,13 +261,12 @@ class Source:
         try:
             text: Any = Utf8(sample, stream, str(options.encoding), self.name)
             text = Squeezed(text) if options.delimiter == " " else text
-            kinds = {name: WORDS if name in repeating else pa.string() for name in names}
-            batches = _open_csv(text, options, kinds, wanted, wrong)
+            batches = _open_csv(text, options, names, wanted, wrong)
             # Its schema comes first, also where there is no row.
-            yield batches.schema.empty_table()
+            yield _encode(batches.schema.empty_table(), repeating)
             for batch in batches:
                 for part in pa.table(batch).to_batches(self.batch_rows):
-                    yield self._mend_decimals(pa.table(part))
+                    yield self._mend_decimals(_encode(pa.table(part), repeating))
         except pa.ArrowInvalid as error:
             raise InputError(self._explain(error, wrong)) from error
 
@@ -301,7 +301,7 @@ class Source:
 def _open_csv(
     stream: Any,
     options: CsvOptions,
-    kinds: dict[str, pa.DataType],
+    names: Sequence[str],
     wanted: list[str],
     wrong: list[Any],
 ) -> Any:
@@ -312,7 +312,7 @@ def _open_csv(
     return pa.csv.open_csv(
         stream,
         read_options=pa.csv.ReadOptions(
-            column_names=list(kinds),
+            column_names=list(names),
             skip_rows_after_names=1 if options.header else 0,
             block_size=CSV_BLOCK,
             use_threads=False,  # else nobody can tell the number of a wrong row
@@ -321,14 +321,23 @@ def _open_csv(
             delimiter=options.delimiter,
             newlines_in_values=True,
             invalid_row_handler=keep,
-            ignore_empty_lines=len(kinds) > 1,  # of one column, they are empty cells
+            ignore_empty_lines=len(names) > 1,  # of one column, they are empty cells
         ),
         convert_options=pa.csv.ConvertOptions(
-            column_types=kinds,
+            column_types=dict.fromkeys(names, pa.string()),
             include_columns=wanted,
             strings_can_be_null=False,
         ),
     )
+
+
+def _encode(table: pa.Table, repeating: Collection[str]) -> pa.Table:
+    """Return a table some of whose texts are dictionaries."""
+    columns = {
+        name: encode_words(join_chunks(table[name])) if name in repeating else table[name]
+        for name in table.column_names
+    }
+    return pa.table(columns)
 
 
 def _read_head(stream: Any) -> bytes:
