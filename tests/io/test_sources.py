@@ -132,6 +132,7 @@ def test_ten_thousand_columns_are_read(tmp_path):
             r"data.csv is not written in utf-8 \(line 100002\)",
         ),
         (b"a,b\n1,\xff\n", {"encoding": "utf-8"}, "not written in utf-8"),
+        (b"a,b\n1,+2AA-x\n", {"encoding": "utf-7"}, "invalid UTF8"),  # half of a character
         (b"\x00\x01\x02\x03" * 100, {}, "no table that can be read"),
         ("a,b\n1,2\n", {"encoding": "klingon"}, "unknown encoding 'klingon'"),
         ("a,b\n1,2\n", {"delimiter": "ab"}, "a delimiter is a single character"),
@@ -145,6 +146,7 @@ def test_ten_thousand_columns_are_read(tmp_path):
         "twice",
         "late byte",
         "byte",
+        "half",
         "binary",
         "encoding",
         "delimiter",

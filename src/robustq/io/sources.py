@@ -259,9 +259,9 @@ class Source:
         wanted = self._choose(choose, names)
         wrong: list[Any] = []
         try:
-            text: Any = Utf8(sample, stream, str(options.encoding), self.name)
-            text = Squeezed(text) if options.delimiter == " " else text
-            batches = _open_csv(text, options, names, wanted, wrong)
+            whole = Utf8(sample, stream, str(options.encoding), self.name)
+            text: Any = Squeezed(whole) if options.delimiter == " " else whole
+            batches = _open_csv(text, options, names, wanted, wrong, check=not whole.is_valid)
             # Its schema comes first, also where there is no row.
             yield _encode(batches.schema.empty_table(), repeating)
             for batch in batches:
@@ -304,6 +304,8 @@ def _open_csv(
     names: Sequence[str],
     wanted: list[str],
     wrong: list[Any],
+    *,
+    check: bool,
 ) -> Any:
     def keep(row: Any) -> str:
         wrong.append(row)
@@ -327,6 +329,7 @@ def _open_csv(
             column_types=dict.fromkeys(names, pa.string()),
             include_columns=wanted,
             strings_can_be_null=False,
+            check_utf8=check,
         ),
     )
 
