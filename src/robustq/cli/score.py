@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 __all__ = ["score"]
 
-BATCH_ROWS = 1 << 17  # as robustq.io, which is slow to import
+BATCH_ROWS = 100_000  # as robustq.io, which is slow to import
 
 
 def score(

@@ -42,7 +42,8 @@ __all__ = [
 ]
 
 STDIN = "-"
-BATCH_ROWS = 1 << 17
+# Arrow makes room for a little more, in powers of two, and copies what is read where one is near.
+BATCH_ROWS = 100_000
 PARQUET = (".parquet", ".pq", ".parq")
 TEXT = (".csv", ".tsv", ".txt", ".arff")
 WORKBOOK = (".xlsx", ".xlsm")
