@@ -42,7 +42,6 @@ from robustq.vectors import (
 
 from ._height_kernels import CUT, L_RATE, U_RATE, L, P, S, T, U, chi2_prior
 from ._place_kernels import ITEM, OWN, PLACES, RIVAL, ROW, locate
-from ._polynomial_kernels import FOUND, MOST_FACTORS, find_roots
 from ._root_kernels import aim, approach
 from .room import make_floats, make_indices
 
@@ -52,8 +51,7 @@ if TYPE_CHECKING:
     from robustq.arrays import Floats, Indices
 
 SAFE, TINY = 1e-200, 1e-300  # a product above this has not underflowed on the way
-# Logarithms that are closer, for each factor, need more digits: rounding would show in h.
-CLOSE = 1e10 * 2.0**-53
+ROUNDING = 2.0**-53
 ENOUGH = 1e-12  # how near, relative, is near enough
 LEFT = 1e-13  # what may be left of a step of third order, relative
 MAX_STEPS = 200
@@ -287,8 +285,6 @@ def _begin(gap, slope, bend, last, limit):
         *(code_matrix, int_vector, float_matrix, float_matrix, float_matrix, types.float64),
         *(types.float64, types.float64, types.boolean, types.boolean, int_vector, int_vector),
         *(int_vector_out, float_vector_out, float_vector_out, float_vector_out),
-        *(int_vector_out, float_vector_out, float_vector_out, float_vector_out),
-        *(float_vector_out, float_vector_out),
         *(float_vector_out, int_vector_out),
     )
 )
@@ -309,12 +305,6 @@ def search(
     own,
     other,
     kinks_of,
-    places,
-    known,
-    factors,
-    both,
-    lower,
-    each,
     found,
     tipping,
 ):
@@ -327,24 +317,13 @@ def search(
     cut, limit, chi2, fractional, falls : see `products.BallTables`
     prediction, runner_up : (rows,)
     whole, own, other, kinks_of : to work in, see `make_room`
-    places … each : and more of it, see `_polynomial_kernels`
     found, tipping : (rows,), written
     """
     features, classes = cells.shape[1], joint.shape[1]
     most = len(cells) // max(len(joint), 1)
     form = cut, chi2, fractional, falls
-    expands = not fractional and 0 < features <= MOST_FACTORS
     for row in range(len(joint)):
         best, count = prediction[row], terms[row]
-        if expands and row % WIDE == 0:
-            find_roots(
-                *(row, cells, terms, joint, class_table, feature_table, cut, limit, chi2),
-                *(falls, prediction, runner_up, places, known, factors, both, lower, each),
-            )
-        sure = known[FOUND + row % WIDE] if expands else math.nan
-        if classes == 2 and sure < limit:
-            found[row], tipping[row] = sure, runner_up[row]
-            continue
         width = (count + WIDE - 1) // WIDE * WIDE
         shape = count, features, width
         nothing = len(feature_table) - classes
@@ -367,7 +346,7 @@ def search(
             if rival < 0 or rival == best or (turn > 0 and rival == runner_up[row]):
                 continue
             gap = score - joint[row, rival]
-            if not gap < math.inf or gap < CLOSE * (features + abs(score)):
+            if not gap < math.inf or gap < 1e10 * ROUNDING * (features + abs(score)):
                 # Nothing to compare with, or rounding would show in h.
                 found[row] = math.nan
                 break
@@ -384,9 +363,7 @@ def search(
                 start = _begin(gap, slope, bend, ends[2], limit)
             elif found[row] < math.inf and h < -1e-9:
                 continue
-            x = sure
-            if turn > 0 or math.isnan(sure):
-                x = _find_root(start, limit, kinks, form, shape, own, other, base, *pair)
+            x = _find_root(start, limit, kinks, form, shape, own, other, base, *pair)
             if math.isnan(x):
                 found[row] = x
                 break

@@ -60,10 +60,7 @@ class Means:
 
     def solve(self, perturbed: Perturbed, found: Quantified) -> tuple[Floats, Indices]:
         """Return x and the tipping class of each row; x is NaN where rounding would show."""
-        from . import (  # noqa: PLC0415 (numba is imported when it is needed)
-            _mean_kernels,
-            _polynomial_kernels,
-        )
+        from . import _mean_kernels  # noqa: PLC0415 (numba is imported when it is needed)
 
         made = self._tables(perturbed)
         assert made is not None  # noqa: S101 (`fits` was asked)
@@ -74,8 +71,7 @@ class Means:
             *(min(made.limit, FARTHEST) * (1.0 - 1e-9), made.chi2, made.fractional),
             made.falls or made.fractional,
             *(found.prediction, found.runner_up),
-            *_mean_kernels.make_room(*self.cells.shape[1:]),
-            *(*_polynomial_kernels.make_room(*self.cells.shape[1:]), x, tipping),
+            *(*_mean_kernels.make_room(*self.cells.shape[1:]), x, tipping),
         )
         return x, tipping
 
