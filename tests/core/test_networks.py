@@ -128,6 +128,17 @@ def test_kernels_and_the_general_path_agree(kind, ball, missing):
     assert np.array_equal(fast.prediction, slow.prediction)
 
 
+@every_ball
+@every_kind
+def test_what_does_not_move_never_flips(kind, ball):
+    # A feature with one value has no ball: nobody is to take the end of all sizes for a root.
+    rng = np.random.default_rng(61)
+    for _ in range(6):
+        document = MAKERS[kind](rng, sizes=(1, 1))
+        rows = random_rows(rng, document, 4)
+        assert np.all(check(document, rows, ball, ("features",)) == np.inf)
+
+
 @pytest.mark.parametrize("kind", [TREE, AVERAGED])
 def test_near_ties_are_exact_and_ties_are_0(kind):
     rng = np.random.default_rng(6)

@@ -264,7 +264,12 @@ def _find_root(x, limit, kinks, form, shape, own, other, base, best, rival):
             low = x
         else:
             high, at_high = x, h
-        if h == 0.0 or high - low <= ENOUGH * high:
+        close = high - low <= ENOUGH * high
+        if close and at_high == math.inf and high == limit:
+            # It never was above 0, and nobody has looked at the end yet.
+            x = limit
+            continue
+        if h == 0.0 or close:
             return x
         there = _look_ahead(x, h, slope, bend, last)
         if low <= there <= high and _is_near(x, there, kinks, form[3]):
