@@ -16,9 +16,9 @@ from robustq.kernels import (
     float_matrix_out,
     float_vector,
     float_vector_out,
+    fused,
     inner,
     kernel,
-    reordered,
 )
 
 # Few and small ones: how they are kept is the same for all, and each is compiled twice here.
@@ -51,7 +51,7 @@ def square(x):
     return x * x
 
 
-@reordered
+@fused
 def add_squares(xs):
     total = 0.0
     for x in xs:

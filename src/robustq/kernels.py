@@ -59,7 +59,6 @@ __all__ = [
     "joined",
     "kernel",
     "lowest_bit",
-    "reordered",
 ]
 
 code_matrix = types.Array(types.int32, 2, "C", readonly=True)
@@ -107,8 +106,6 @@ def _compile_within(function, **options):
 
 
 inner = _compile_within
-# Sums in whatever order is fastest: the same one each time.
-reordered = functools.partial(_compile_within, fastmath={"reassoc"})
 # What is called in a loop, and best computed as a part of it.
 joined = functools.partial(_compile_within, forceinline=True)
 # Loops over lanes of which every one is full: a product and a sum may be one instruction.

@@ -33,6 +33,7 @@ __all__ = [
     "from_bits",
     "get",
     "load",
+    "load_some",
     "load_wide",
     "look_up",
     "multiply_add",
@@ -40,6 +41,7 @@ __all__ = [
     "some",
     "spread_cells",
     "store",
+    "total",
 ]
 
 LANES, WIDE = 8, 16
@@ -276,6 +278,33 @@ def _load(lanes):
 load, load_wide = _load(LANES), _load(WIDE)
 
 
+def _find_first(builder, count):
+    """Return which lanes are among the first so many."""
+    lanes = ir.Constant(ir.VectorType(_word, LANES), list(range(LANES)))
+    return builder.icmp_signed("<", lanes, _spread(builder, count, LANES))
+
+
+@intrinsic
+def load_some(_context, _array, _place, _count):
+    """Return what stands in an array of floats from a place on, in so many lanes; 0 in others."""
+
+    def generate(context, builder, signature, arguments):
+        array, place, count = arguments
+        vector = ir.VectorType(_float, LANES)
+        among = _find_first(builder, count)
+        point = _point(context, builder, signature.args[0], array, place, vector)
+        given = vector.as_pointer(), ir.IntType(32), among.type, vector
+        function = cgutils.get_or_insert_function(
+            builder.module,
+            ir.FunctionType(vector, given),
+            f"llvm.masked.load.v{LANES}f64.p0v{LANES}f64",
+        )
+        nothing = ir.Constant(vector, [0.0] * LANES)
+        return builder.call(function, [point, ir.Constant(ir.IntType(32), 8), among, nothing])
+
+    return floats[LANES](_array, types.int64, types.int64), generate
+
+
 def _load_words(context, builder, kind, array, place):
     """Return whole numbers that stand side by side in an array."""
     vector = ir.VectorType(_word, LANES)
@@ -303,28 +332,6 @@ def get(_context, _values, _lane):
         return builder.extract_element(*arguments)
 
     return types.float64(_values, types.int64), generate
-
-
-@intrinsic
-def load_some(_context, _array, _place, _count):
-    """Return what stands in an array of floats from a place on, in so many lanes; 0 in others."""
-
-    def generate(context, builder, signature, arguments):
-        array, place, count = arguments
-        vector = ir.VectorType(_float, LANES)
-        lanes = ir.Constant(ir.VectorType(_word, LANES), list(range(LANES)))
-        among = builder.icmp_signed("<", lanes, _spread(builder, count, LANES))
-        point = _point(context, builder, signature.args[0], array, place, vector)
-        given = vector.as_pointer(), ir.IntType(32), among.type, vector
-        function = cgutils.get_or_insert_function(
-            builder.module,
-            ir.FunctionType(vector, given),
-            f"llvm.masked.load.v{LANES}f64.p0v{LANES}f64",
-        )
-        nothing = ir.Constant(vector, [0.0] * LANES)
-        return builder.call(function, [point, ir.Constant(ir.IntType(32), 8), among, nothing])
-
-    return floats[LANES](_array, types.int64, types.int64), generate
 
 
 @intrinsic
@@ -494,7 +501,6 @@ def first_lanes(_context, _count):
     """Return which lanes are among the first so many."""
 
     def generate(_context, builder, _signature, arguments):
-        lanes = ir.Constant(ir.VectorType(_word, LANES), list(range(LANES)))
-        return builder.icmp_signed("<", lanes, _spread(builder, arguments[0], LANES))
+        return _find_first(builder, arguments[0])
 
     return flags[LANES](types.int64), generate

@@ -530,44 +530,47 @@ def test_rows_with_gaps_reach_what_a_plain_walk_finds(numeric, monkeypatch):
             assert below == [descend(forest, root, *cells) for root in forest.roots[:-1].tolist()]
 
 
-def test_rows_with_gaps_that_reach_more_than_is_kept_are_the_same_to_the_bit(monkeypatch):
-    rng = np.random.default_rng(60)
-    X, y = rng.integers(0, 5, (300, 6)).astype(str).astype(object), rng.integers(0, 3, 300)
-    model = GenerativeForestClassifier(4, random_state=0).fit(X, y)
-    X[rng.random(X.shape) < 0.3] = None
-    rows = model.encoding_.encode(Table.read(X[:120]))
-    kept = quantify(model.model_, rows, [get("tv"), get("epsilon")])
-    monkeypatch.setattr(engine._Work, "_solve_reached", None)
-    monkeypatch.setattr(spreading, "AT_ONCE", 50)
-    monkeypatch.setattr(spreading, "ENTRIES", 1)
-    monkeypatch.setattr(spreading, "LEAST", 8)
-    monkeypatch.setattr(spreading, "MOST_REACHED", 2000)
-    again = quantify(model.model_, rows, [get("tv"), get("epsilon")])
-    np.testing.assert_array_equal(again.robustness, kept.robustness)
-    np.testing.assert_array_equal(again.tipping, kept.tipping)
+@pytest.fixture
+def gappy(monkeypatch):
+    """A forest, rows with gaps, some of them with nothing else, and what is found of them.
 
-
-def test_fewer_rows_with_gaps_go_together_where_they_reach_much(monkeypatch):
+    From then on there is little room, and no recursion.
+    """
     rng = np.random.default_rng(60)
     X, y = rng.integers(0, 5, (300, 6)).astype(str).astype(object), rng.integers(0, 3, 300)
     model = GenerativeForestClassifier(4, random_state=0).fit(X, y)
     X[rng.random(X.shape) < 0.3] = None
     X[40:50] = None
     rows = model.encoding_.encode(Table.read(X[:120]))
-    kept = quantify(model.model_, rows, [get("tv"), get("epsilon")])
+    found = quantify(model.model_, rows, [get("tv"), get("epsilon")])
     monkeypatch.setattr(engine._Work, "_solve_reached", None)
     monkeypatch.setattr(spreading, "ENTRIES", 1)
     monkeypatch.setattr(spreading, "LEAST", 8)
+    return model.model_, rows, found
+
+
+def assert_found_again(forest, rows, found):
+    again = quantify(forest, rows, [get("tv"), get("epsilon")])
+    np.testing.assert_array_equal(again.robustness, found.robustness)
+    np.testing.assert_array_equal(again.tipping, found.tipping)
+
+
+def test_rows_with_gaps_that_reach_more_than_is_kept_are_the_same_to_the_bit(gappy, monkeypatch):
+    monkeypatch.setattr(spreading, "AT_ONCE", 50)
+    monkeypatch.setattr(spreading, "MOST_REACHED", 2000)
+    assert_found_again(*gappy)
+
+
+def test_fewer_rows_with_gaps_go_together_where_they_reach_much(gappy, monkeypatch):
+    forest, rows, _ = gappy
     monkeypatch.setattr(spreading, "MOST", 500)
-    _, spread = Spreader(model.model_).read(rows.codes, rows.numbers)
+    _, spread = Spreader(forest).read(rows.codes, rows.numbers)
     blocks, reached = zip(*spread, strict=True)
     assert [block.start for block in blocks] == [0, *(block.stop for block in blocks[:-1])]
     assert blocks[-1].stop == 120
     assert len(blocks) > 10
     assert max(len(each.mass) for each in reached if each.tops.shape[1] > 1) <= 2000
-    again = quantify(model.model_, rows, [get("tv"), get("epsilon")])
-    np.testing.assert_array_equal(again.robustness, kept.robustness)
-    np.testing.assert_array_equal(again.tipping, kept.tipping)
+    assert_found_again(*gappy)
 
 
 @pytest.mark.parametrize("name", ["tv", "chi2"])
