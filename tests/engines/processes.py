@@ -69,13 +69,13 @@ def list_session(leader):
     return found
 
 
-def until(true, seconds=LONG):
+def until(true, seconds=LONG, pause=0.05):
     """Wait until something is true; tell whether it became so."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         if true():
             return True
-        time.sleep(0.05)
+        time.sleep(pause)
     return False
 
 

@@ -18,6 +18,7 @@ pytestmark = [
 ]
 CALM = 20  # a second or two, where nobody else computes
 COPIES = 200
+MOMENTS = {"starting": 1, "spawning": 2}  # of Dask, the second is the first worker
 
 
 @pytest.fixture(scope="module")
@@ -34,17 +35,17 @@ def list_arguments(output, engine):
     return (*rows, "--engine", engine)
 
 
-@pytest.mark.parametrize("moment", ["starting", "writing"])
+@pytest.mark.parametrize("moment", [*MOMENTS, "writing"])
 @pytest.mark.parametrize("engine", ["dask", "spark"])
 def test_ctrl_c_leaves_nobody_and_nothing(folder, tmp_path, engine, moment):
     need(engine)
     output = tmp_path / "out.csv"
     command = (sys.executable, "-m", "robustq", *list_arguments(output, engine))
     with start(*command, cwd=folder) as process:
-        if moment == "starting":
-            assert until(lambda: list_session(process.pid))  # the first process of the engine
-        else:
+        if moment == "writing":
             assert until(lambda: list(tmp_path.glob(".*.part")))
+        else:  # as soon as the engine has so many processes
+            assert until(lambda: len(list_session(process.pid)) >= MOMENTS[moment], pause=0.0)
         begun = time.monotonic()
         os.killpg(process.pid, signal.SIGINT)
         said, _ = process.communicate(timeout=LONG)

@@ -87,9 +87,7 @@ def open_dask(address: str | None) -> Iterator[Any]:
             )
             raise InputError(msg) from error
         stack.callback(_close, client)
-        if address is None:
-            client.wait_for_workers(count_cores())
-        else:
+        if address is not None:
             stack.enter_context(_telling_of_nobody(address, lambda: len(client.nthreads())))
         stack.enter_context(client.as_current())
         yield client
@@ -146,10 +144,13 @@ def _starting_dask(distributed: Any) -> Iterator[Any]:
             silence_logs=logging.CRITICAL,
         )
         try:
-            with _hushing():  # what it says of semaphores when we are interrupted is for nobody
+            # What they say when we are interrupted is for nobody: of semaphores, or, if we end
+            # before a worker has read what it is to do, of input that ran out.
+            with _hushing():
                 resource_tracker.ensure_running()  # else this opens the ears of who starts it
-            place.sync(_ignore_interrupts)
-            place.scale(count_cores())
+                place.sync(_ignore_interrupts)
+                place.scale(count_cores())
+                place.wait_for_workers(count_cores())
             yield place
         finally:
             _close(place)
