@@ -125,6 +125,15 @@ def test_the_first_error_in_the_order_of_the_rows_is_raised():
         blocks.for_each_block(work, 2, 1, 2)
 
 
+@pytest.fixture
+def interruptible():
+    """A process that is interrupted as at a terminal: jobs in the background ignore it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 @pytest.mark.parametrize("threads", [1, 2])
 def test_an_interrupt_is_answered_while_blocks_run(threads):
     begun, end = [], threading.Event()

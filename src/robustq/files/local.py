@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import glob
 import os
-import tempfile
+import secrets
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
@@ -108,15 +108,11 @@ def replacing(path: Path) -> Iterator[Path]:
         msg = f"{path} cannot be written: it is no regular file; choose another place"
         raise FileError(msg)
     sweep(path.parent, path.name)
+    # Named before it is there: an interrupt must not come between, and leave it behind.
+    token = secrets.token_hex(4)
+    part = path.parent / f".{path.name[:LONGEST]}.{os.getpid()}.{token}{PART}"
     try:
-        handle, name = tempfile.mkstemp(
-            dir=path.parent, prefix=f".{path.name[:LONGEST]}.{os.getpid()}.", suffix=PART
-        )
-    except OSError as error:
-        raise FileError(_explain(path, error)) from error
-    os.close(handle)
-    part = Path(name)
-    try:
+        part.touch(0o600, exist_ok=False)
         yield part
         part.chmod(0o666 & ~_umask())
         with part.open("rb") as file:
