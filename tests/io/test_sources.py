@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from robustq.exceptions import FileError, InputError
-from robustq.io import CsvOptions, open_sources, read_table, unify_types
+from robustq.io import CsvOptions, open_sources, read_table, unify_types, utf8
 from robustq.io.sources import BATCH_ROWS
 
 PLAIN = "id,colour,size\n1,red,2.5\n2,blue,3.5\n"
@@ -226,6 +226,24 @@ def test_large_files_come_in_batches(tmp_path):
     sizes = [batch.num_rows for batch in source.read()]
     assert sum(sizes) == rows
     assert max(sizes) <= BATCH_ROWS
+
+
+@pytest.mark.parametrize("piece", [1000, 4096, 1 << 20])
+def test_rows_may_be_longer_than_what_is_read_at_a_time(tmp_path, monkeypatch, piece):
+    monkeypatch.setattr(utf8, "PIECE", piece)
+    monkeypatch.setattr(utf8, "COLUMN_PIECE", 1)
+    rows = [{"a": f"{n} " * (n % 7), "b": "two\nlines"} for n in range(20_000)]
+    for n in range(0, len(rows), 999):
+        rows[n] = {"a": "x" * (n % 5000), "b": '"'}
+    table = pa.Table.from_pylist(rows)
+    pa.csv.write_csv(table, tmp_path / "data.csv")
+    (source,) = open_sources([str(tmp_path / "data.csv")], batch_rows=7000)
+    for repeating in ((), ("a", "b")):
+        batches = [batch for batch in source.read(repeating=repeating) if batch.num_rows]
+        # The head of the file is one piece, whatever size others are.
+        assert len(batches) >= 3
+        assert max(batch.num_rows for batch in batches) <= 7000
+        assert [row for batch in batches for row in batch.to_pylist()] == rows
 
 
 def test_a_pipe_is_read_once(tmp_path):

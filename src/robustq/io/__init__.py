@@ -2,6 +2,7 @@
 
 from .adapting import adapt_labels, adapt_table, list_needed
 from .columns import infer_types, require_columns
+from .gathering import gather
 from .reading import ReadTable, read, read_table
 from .sniffing import CsvOptions
 from .sources import Source, open_sources, read_ahead, unify_types
@@ -29,6 +30,7 @@ __all__ = [
     "cut_target",
     "describe_columns",
     "find_edges",
+    "gather",
     "infer_types",
     "list_needed",
     "name_bins",

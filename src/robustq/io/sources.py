@@ -24,8 +24,9 @@ from robustq.tables.words import encode_words
 
 from .arff import ArffFile, is_arff
 from .columns import require_columns
+from .gathering import gather
 from .sniffing import SAMPLE, CsvOptions, check_names, guess_encoding, sniff
-from .utf8 import CSV_BLOCK, Squeezed, Utf8
+from .utf8 import CSV_BLOCK, PIECE, Squeezed, Utf8, size_pieces
 from .workbooks import Sheet, open_sheet
 
 if TYPE_CHECKING:
@@ -260,14 +261,15 @@ class Source:
         wanted = self._choose(choose, names)
         wrong: list[Any] = []
         try:
-            whole = Utf8(sample, stream, str(options.encoding), self.name)
+            piece = size_pieces(len(names))
+            whole = Utf8(sample, stream, str(options.encoding), self.name, piece)
             text: Any = Squeezed(whole) if options.delimiter == " " else whole
             batches = _open_csv(text, options, names, wanted, wrong, check=not whole.is_valid)
             # Its schema comes first, also where there is no row.
             yield _encode(batches.schema.empty_table(), repeating)
-            for batch in batches:
-                for part in pa.table(batch).to_batches(self.batch_rows):
-                    yield self._mend_decimals(_encode(pa.table(part), repeating))
+            pieces = (_encode(pa.table(batch), repeating) for batch in batches)
+            for table in gather(pieces, self.batch_rows):
+                yield self._mend_decimals(table)
         except pa.ArrowInvalid as error:
             raise InputError(self._explain(error, wrong)) from error
 
@@ -294,7 +296,7 @@ class Source:
             )
         text = str(error)
         if "straddling" in text:
-            what = f"a row is longer than {CSV_BLOCK:,} bytes"
+            what = f"a row is longer than {PIECE:,} bytes"
             return f"{self.name}: {what}: is a quote left open, or is it no table?"
         return f"{self.name} cannot be read as a table ({text})"
 

@@ -15,16 +15,26 @@ from .sniffing import squeeze
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["CSV_BLOCK", "Squeezed", "Utf8"]
+__all__ = ["CSV_BLOCK", "Squeezed", "Utf8", "size_pieces"]
 
 CSV_BLOCK = 1 << 23  # bytes; a row must fit into one
+# So much of a text is read at a time: what is made of more does not stay in a core's own cache, and
+# the system must clear more memory for it. Each column of each piece costs a little of its own.
+PIECE, COLUMN_PIECE = 1 << 20, 1 << 16
 LINE_END = ord("\n")
 # They keep what is ASCII, and write whole characters only.
 PLAIN = ("utf-8", "utf-8-sig", "cp1252", "iso8859-1")
 
 
+def size_pieces(columns: int) -> int:
+    """Return how many bytes of a text with so many columns are best read at a time."""
+    return min(max(PIECE, columns * COLUMN_PIECE), CSV_BLOCK)
+
+
 class Utf8(io.RawIOBase):
     """What was read already, and then the rest, in UTF-8; it ends with a line that ends.
+
+    It comes in pieces of about the size that is asked for, in each of which a line ends.
 
     Attributes
     ----------
@@ -37,8 +47,10 @@ class Utf8(io.RawIOBase):
         Where the file is not written in its encoding, or ends within a character.
     """
 
-    def __init__(self, first: bytes, rest: Any, encoding: str, name: str) -> None:
-        self.name, self.encoding = name, encoding
+    def __init__(
+        self, first: bytes, rest: Any, encoding: str, name: str, piece: int = CSV_BLOCK
+    ) -> None:
+        self.name, self.encoding, self.piece = name, encoding, piece
         self.decoder = codecs.getincrementaldecoder(encoding)()
         self.is_valid = codecs.lookup(encoding).name in PLAIN
         self.line, self.ready, self.pieces = 1, memoryview(b""), self._cut(first, rest)
@@ -68,12 +80,22 @@ class Utf8(io.RawIOBase):
 
     def _cut(self, content: bytes, rest: Any) -> Iterator[bytes]:
         text = self._decode(content)
-        while content := rest.read(CSV_BLOCK):
+        while content := self._take(rest):
             if text:
                 yield text
             text = content if self._is_plain(content) else self._decode(content)
         text += self._decode(b"", final=True)
         yield text if text.endswith(b"\n") else text + b"\n"
+
+    def _take(self, rest: Any) -> bytes:
+        """Return what comes next; as much as a row may have, if no line ends before."""
+        content = rest.read(self.piece)
+        while content and b"\n" not in content and len(content) < CSV_BLOCK:
+            more = rest.read(self.piece)
+            if not more:
+                break
+            content += more
+        return content
 
     def _is_plain(self, content: bytes) -> bool:
         """Tell whether bytes are UTF-8 as they stand, as is quickly seen of most; count lines."""

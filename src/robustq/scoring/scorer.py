@@ -13,9 +13,8 @@ from robustq.core.quantified import Quantified
 from robustq.credal.sets import predict_sets, write_sets
 from robustq.exceptions import DomainError, InputError, UnsupportedError
 from robustq.families.parameters import is_count
-from robustq.io import adapt_table, list_needed, require_columns
+from robustq.io import adapt_table, gather, list_needed, require_columns
 
-from .gathering import gather
 from .guests import Guest
 from .kept import cast_kept
 from .tallies import Tally

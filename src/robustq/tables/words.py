@@ -7,7 +7,7 @@ import pyarrow as pa
 
 __all__ = ["encode_words"]
 
-FEW_ROWS = 1 << 14  # Arrow is done with them before a kernel is found
+FEW_ROWS = 1 << 12  # Arrow is done with them before a kernel is found
 MOST_WORDS = 1 << 12  # of more, they hardly repeat
 LEAST_BYTES = 16
 

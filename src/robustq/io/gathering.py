@@ -1,4 +1,4 @@
-"""Batches of the size that scoring likes, whatever size they come in."""
+"""Batches of the size that whoever works on them likes, whatever size they come in."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 __all__ = ["gather"]
 
 
-def gather(batches: Iterable[pa.RecordBatch], rows: int) -> Iterator[pa.Table]:
+def gather(batches: Iterable[pa.RecordBatch | pa.Table], rows: int) -> Iterator[pa.Table]:
     """Yield tables of at most so many rows, in order; batches of one schema are put together.
 
     Examples
@@ -21,17 +21,18 @@ def gather(batches: Iterable[pa.RecordBatch], rows: int) -> Iterator[pa.Table]:
     >>> [table["a"].to_pylist() for table in gather(small, 2)]
     [[0, 1], [2, 3], [4]]
     """
-    waiting: list[pa.RecordBatch] = []
+    waiting: list[pa.Table] = []
     count = 0
     for batch in batches:
-        for start in range(0, batch.num_rows, rows):
-            part = batch.slice(start, rows)
+        table = pa.table(batch)
+        for start in range(0, table.num_rows, rows):
+            part = table.slice(start, rows)
             if waiting and (
                 count + part.num_rows > rows or not part.schema.equals(waiting[0].schema)
             ):
-                yield pa.Table.from_batches(waiting)
+                yield pa.concat_tables(waiting)
                 waiting, count = [], 0
             waiting.append(part)
             count += part.num_rows
     if waiting:
-        yield pa.Table.from_batches(waiting)
+        yield pa.concat_tables(waiting)
