@@ -86,9 +86,7 @@ def _two_classes(
     limit = limits["all rows"] if complete else None
     for which, some in (("all rows", rows), ("rows that differ", distinct)):
         proba = timed(partial(theirs.predict_proba, some))
-        predicts = timed(partial(ours.predict_proba, some))
-        name = f"predict_proba, {which}"
-        yield Race(table, name, predicts, proba, limit=limits["predict_proba"])
+        yield _predicts(table, ours, some, proba, limit=limits["predict_proba"], of=which)
         most = limit if which == "all rows" else limits[which]
         for ball in BALLS:
             yield _quantifies(table, ours, ball, some, proba, limit=most, of=f", {which}")
@@ -111,8 +109,7 @@ def _five_classes(adult: Adult, rows: Indices, theirs: RandomForestClassifier) -
     proba = timed(partial(theirs.predict_proba, rows))
     for depth in DEPTHS:
         ours = _grow(adult.X, adult.age, depth)
-        predicts = timed(partial(ours.predict_proba, rows))
-        yield Race(table, f"predict_proba, {depth}", predicts, proba)
+        yield _predicts(table, ours, rows, proba, of=depth)
         for ball in BALLS:
             yield _quantifies(table, ours, ball, rows, proba, limit=FIVE_CLASSES, of=f", {depth}")
     yield from _slowest(adult, ours, rows)
@@ -151,8 +148,7 @@ def _made(name: str, theirs: RandomForestClassifier) -> Iterator[Race]:
     proba = timed(partial(theirs.predict_proba, X))
     for depth in DEPTHS:
         ours = _grow(X, y, depth)
-        predicts = timed(partial(ours.predict_proba, X))
-        yield Race(table, f"predict_proba, {depth}", predicts, proba)
+        yield _predicts(table, ours, X, proba, of=depth)
         for ball in BALLS:
             yield _quantifies(table, ours, ball, X, proba, limit=MADE, of=f", {depth}")
 
@@ -169,6 +165,20 @@ def _missing_cells(adult: Adult, rows: Indices) -> Iterator[Race]:
         model = _grow(_as_table(adult.X), adult.income, depth)
         base = timed(partial(model.robustness, complete, "tv"))
         yield _quantifies(table, model, "tv", gaps, base, limit=GAPS, of=f", {depth}")
+
+
+def _predicts(
+    table: str,
+    model: GenerativeForestClassifier,
+    rows: Indices,
+    theirs: Callable[[], float],
+    *,
+    limit: float | None = None,
+    of: str,
+) -> Race:
+    call = partial(model.predict_proba, rows)
+    # The first call lays out what all others use.
+    return Race(table, f"predict_proba, {of}", timed(call), theirs, call, limit)
 
 
 def _quantifies(

@@ -16,7 +16,7 @@ from .naive_bayes import FEATURES, make_rows
 from .races import Race, timed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from .conditions import Conditions
 
@@ -41,8 +41,11 @@ def races(_: Conditions) -> Iterator[Race]:
     }
     for kind, whole in tables.items():
         model = NaiveBayesClassifier(1).fit(whole, y)
-        yield Race(table, kind, timed(partial(model.assess, whole[:1])), limit=LIMITS[kind])
+        yield _assesses(table, kind, partial(model.assess, whole[:1]))
     model = NaiveBayesClassifier(1).fit(frame, y)
     row = dict(zip(names, texts[0].tolist(), strict=True))
-    name = "dictionary"
-    yield Race(table, name, timed(partial(model.assess, row)), limit=LIMITS[name])
+    yield _assesses(table, "dictionary", partial(model.assess, row))
+
+
+def _assesses(table: str, kind: str, call: Callable[[], object]) -> Race:
+    return Race(table, kind, timed(call), prepare=call, limit=LIMITS[kind])
