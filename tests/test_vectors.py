@@ -27,16 +27,22 @@ from robustq.vectors import (
     fill_wide,
     first_lanes,
     get,
+    how_many,
+    lane_is,
+    largest,
     load,
+    load_singles,
     load_some,
     load_wide,
     look_up,
     multiply_add,
     pick,
+    product,
     some,
     spread_cells,
     store,
     total,
+    turn,
 )
 
 ONE, OTHER = np.random.default_rng(3).uniform(0.1, 3.0, (2, LANES))
@@ -194,3 +200,51 @@ def test_no_more_is_loaded_than_there_is(count):
     assert not out[count:].any()
     pairs = out.reshape(-1, 2).sum(axis=1)
     assert given == (pairs[0] + pairs[1]) + (pairs[2] + pairs[3])
+
+
+singles = types.Array(types.float32, 1, "C", readonly=True)
+
+
+@kernel(types.int64(singles, types.int64, float_vector_out))
+def _widen(values, lane, out):
+    found = load_singles(values, 3)
+    store(out, 0, choose(lane_is(lane), -1.0, found))
+    return how_many(found > 0.5)
+
+
+@pytest.mark.parametrize("lane", [-1, 0, 5, LANES])
+def test_short_floats_become_long_ones_from_any_place(lane):
+    values, out = np.random.default_rng(6).random(20).astype(np.float32), np.empty(LANES)
+    count = _widen(values, lane, out)
+    found = values[3 : 3 + LANES].astype(np.float64)
+    assert count == np.count_nonzero(found > 0.5)
+    np.testing.assert_array_equal(out, np.where(np.arange(LANES) == lane, -1.0, found))
+
+
+@kernel((float_vector, float_vector_out))
+def _fold(numbers, out):
+    a = load(numbers, 0)
+    out[0], out[1], out[2] = total(a), product(a), largest(a)
+
+
+def test_lanes_are_folded():
+    out = np.empty(3)
+    for numbers in (ONE, -OTHER):
+        _fold(numbers, out)
+        np.testing.assert_allclose(out, [numbers.sum(), numbers.prod(), numbers.max()], rtol=1e-14)
+
+
+@kernel((float_vector, int_vector, float_vector_out))
+def _turn(numbers, places, out):
+    turn(numbers, places, out, 3)
+
+
+def test_lines_become_columns():
+    rng = np.random.default_rng(5)
+    numbers, out = rng.random(50), np.zeros(LANES * LANES + 6)
+    places = rng.integers(0, 50 - LANES, LANES)
+    _turn(numbers, places, out)
+    expected = numbers[places[:, None] + np.arange(LANES)].T
+    assert np.array_equal(out[3:-3].reshape(LANES, LANES), expected)
+    assert not out[:3].any()
+    assert not out[-3:].any()

@@ -20,7 +20,7 @@ import numba
 import numpy as np
 from numba import types
 from numba.core.caching import IndexDataCacheFile
-from numba.core.cgutils import ir, unpack_tuple
+from numba.core.cgutils import get_or_insert_function, ir, unpack_tuple
 from numba.core.dispatcher import Dispatcher
 from numba.extending import intrinsic
 
@@ -59,6 +59,7 @@ __all__ = [
     "joined",
     "kernel",
     "lowest_bit",
+    "prefetch",
 ]
 
 code_matrix = types.Array(types.int32, 2, "C", readonly=True)
@@ -132,8 +133,30 @@ def lowest_bit(_context, _word):
     return types.uint64(types.uint64), generate
 
 
+@intrinsic
+def prefetch(_context, _array, _place):
+    """Ask for the line of the cache in which a number of an array stands: it is soon read."""
+
+    def generate(context, builder, signature, arguments):
+        array, place = arguments
+        data = context.data_model_manager[signature.args[0]].get(builder, array, "data")
+        byte, whole = ir.IntType(8).as_pointer(), ir.IntType(32)
+        function = get_or_insert_function(
+            builder.module,
+            ir.FunctionType(ir.VoidType(), [byte, whole, whole, whole]),
+            "llvm.prefetch.p0i8",
+        )
+        # To read, into all caches, of data.
+        how = (ir.Constant(whole, number) for number in (0, 3, 1))
+        builder.call(function, [builder.bitcast(builder.gep(data, [place]), byte), *how])
+        return context.get_dummy_value()
+
+    return types.void(_array, types.int64), generate
+
+
 # The same for Python.
-MEANINGS = {
+MEANINGS: dict[Any, Callable[..., Any]] = {
+    prefetch: lambda _array, _place: None,
     count_bits: lambda word: np.uint64(int(word).bit_count()),
     lowest_bit: lambda word: np.uint64((int(word) & -int(word)).bit_length() - 1),
 }

@@ -32,16 +32,22 @@ __all__ = [
     "first_lanes",
     "from_bits",
     "get",
+    "how_many",
+    "lane_is",
+    "largest",
     "load",
+    "load_singles",
     "load_some",
     "load_wide",
     "look_up",
     "multiply_add",
     "pick",
+    "product",
     "some",
     "spread_cells",
     "store",
     "total",
+    "turn",
 ]
 
 LANES, WIDE = 8, 16
@@ -231,6 +237,17 @@ def some(_context, _condition):
     return types.boolean(_condition), generate
 
 
+@intrinsic
+def how_many(_context, _condition):
+    """Return in how many lanes a condition holds."""
+
+    def generate(_context, builder, _signature, arguments):
+        bits = builder.bitcast(arguments[0], ir.IntType(arguments[0].type.count))
+        return builder.zext(builder.ctpop(bits), _word)
+
+    return types.int64(_condition), generate
+
+
 def _reinterpret(context, builder, signature, arguments):
     return builder.bitcast(arguments[0], context.get_value_type(signature.return_type))
 
@@ -276,6 +293,19 @@ def _load(lanes):
 
 
 load, load_wide = _load(LANES), _load(WIDE)
+
+
+@intrinsic
+def load_singles(_context, _array, _place):
+    """Return what stands in an array of floats of 32 bits from a place on."""
+
+    def generate(context, builder, signature, arguments):
+        array, place = arguments
+        single = ir.VectorType(ir.FloatType(), LANES)
+        point = _point(context, builder, signature.args[0], array, place, single)
+        return builder.fpext(builder.load(point, align=4), ir.VectorType(_float, LANES))
+
+    return floats[LANES](_array, types.int64), generate
 
 
 def _find_first(builder, count):
@@ -334,20 +364,37 @@ def get(_context, _values, _lane):
     return types.float64(_values, types.int64), generate
 
 
-@intrinsic
-def total(_context, _values):
-    """Return the sum of all lanes: of neighbours first, then of neighbouring sums."""
+def _fold(combine):
+    """Return what becomes of all lanes: of neighbours first, then of neighbouring pairs."""
 
     def generate(_context, builder, _signature, arguments):
         (values,) = arguments
         lanes, apart = values.type.count, 1
         while apart < lanes:
             order = [lane ^ apart for lane in range(lanes)]
-            values = builder.fadd(values, _shuffle(builder, values, values, order))
+            values = combine(builder, values, _shuffle(builder, values, values, order))
             apart *= 2
         return builder.extract_element(values, ir.Constant(ir.IntType(32), 0))
 
-    return types.float64(_values), generate
+    return generate
+
+
+@intrinsic
+def total(_context, _values):
+    """Return the sum of all lanes."""
+    return types.float64(_values), _fold(lambda builder, a, b: builder.fadd(a, b))
+
+
+@intrinsic
+def product(_context, _values):
+    """Return the product of all lanes."""
+    return types.float64(_values), _fold(lambda builder, a, b: builder.fmul(a, b))
+
+
+@intrinsic
+def largest(_context, _values):
+    """Return the largest of all lanes."""
+    return types.float64(_values), _fold(_pick(">"))
 
 
 def _shuffle(builder, one, other, order):
@@ -408,7 +455,7 @@ def look_up(_context, _table, _places, _at, _shift):
     return types.UniTuple(floats[WIDE], COLUMNS)(*kinds), generate
 
 
-def _transpose_codes(builder, rows):
+def _transpose(builder, rows):
     """Return the columns of eight rows of eight numbers: thrice, each row between two others."""
     for _ in range(3):
         pairs = list(zip(rows[:4], rows[4:], strict=True))
@@ -439,7 +486,7 @@ def spread_cells(_context, _cells, _starts, _first, _nothing, _shifts, _places, 
             lines.append(builder.load(point, align=4))
         blank = _spread(builder, builder.trunc(nothing, ir.IntType(32)), 8)
         for half in range(WIDE // 8):
-            columns = _transpose_codes(builder, lines[half * 8 : half * 8 + 8])
+            columns = _transpose(builder, lines[half * 8 : half * 8 + 8])
             moves = [
                 _load_words(
                     *(context, builder, kinds[4], shifts),
@@ -460,6 +507,28 @@ def spread_cells(_context, _cells, _starts, _first, _nothing, _shifts, _places, 
 
     whole = types.int64
     return types.void(_cells, _starts, whole, whole, _shifts, _places, whole), generate
+
+
+@intrinsic
+def turn(_context, _array, _places, _out, _at):
+    """Write eight numbers from each of eight places on, those of all places side by side."""
+
+    def generate(context, builder, signature, arguments):
+        (array, places, out, at), kinds = arguments, signature.args
+        lines = []
+        for lane in range(LANES):
+            which = ir.Constant(_word, lane)
+            place = builder.load(_point(context, builder, kinds[1], places, which, _word))
+            vector = ir.VectorType(_float, LANES)
+            point = _point(context, builder, kinds[0], array, place, vector)
+            lines.append(builder.load(point, align=8))
+        for column, values in enumerate(_transpose(builder, lines)):
+            place = builder.add(at, ir.Constant(_word, column * LANES))
+            target = _point(context, builder, kinds[2], out, place, values.type)
+            builder.store(values, target, align=8)
+        return context.get_dummy_value()
+
+    return types.void(_array, _places, _out, types.int64), generate
 
 
 @intrinsic
@@ -494,6 +563,17 @@ def pick(_context, _array, _places, _at):
         return found
 
     return floats[LANES](_array, _places, types.int64), generate
+
+
+@intrinsic
+def lane_is(_context, _lane):
+    """Return which lane has a number, if any."""
+
+    def generate(_context, builder, _signature, arguments):
+        lanes = ir.Constant(ir.VectorType(_word, LANES), list(range(LANES)))
+        return builder.icmp_signed("==", lanes, _spread(builder, arguments[0], LANES))
+
+    return flags[LANES](types.int64), generate
 
 
 @intrinsic

@@ -3,11 +3,12 @@
 from robustq.kernels import inner
 from robustq.vectors import AT_ONCE, WIDE, WIDTH, spread_cells
 
-__all__ = ["CLASS", "ITEM", "OWN", "PLACES", "RIVAL", "ROW", "locate"]
+__all__ = ["CLASS", "ITEM", "OWN", "PLACES", "RIVAL", "ROW", "SCOUT", "locate"]
 
-# Which row and rival a lane has, where the row's cells start, and where in the lines of the first
-# class what belongs to the best stands, and to the rival; then, where in the table, for each cell.
-ITEM, CLASS, ROW, OWN, RIVAL, PLACES = range(0, 6 * WIDE, WIDE)
+# Which row and rival a lane has, and whether other rivals wait for it; where the row's cells start,
+# and where in the lines of the first class what belongs to the best stands, and to the rival; then,
+# where in the table, for each cell.
+ITEM, CLASS, SCOUT, ROW, OWN, RIVAL, PLACES = range(0, 7 * WIDE, WIDE)
 
 
 @inner

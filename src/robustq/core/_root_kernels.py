@@ -9,7 +9,7 @@ conditions in other registers than floats, and move them to and fro.
 import math
 
 from robustq.kernels import inlined, inner, joined
-from robustq.vectors import WIDE, choose, some, store
+from robustq.vectors import WIDE, choose, how_many, some, store
 from robustq.vectors import fill_wide as fill
 from robustq.vectors import load_wide as load
 
@@ -19,24 +19,27 @@ from ._log_kernels import about_log, log_of
 
 __all__ = ["KNOWN", "aim", "approach", "begin", "sharpen", "solve"]
 
-# After the first steps who is not done waits, so that others need not; whoever takes more than the
-# most is left to others.
-FIRST_STEPS, MOST_STEPS = 2, 40
+# After the first steps who is not done waits, so that others need not, unless they are many; who
+# takes more than the most is left to others. With whom a row goes changes nothing in its steps.
+FIRST_STEPS, MOST_STEPS, FEW = 2, 40, 3
 # What may be left of a step, relative. Steps are of third order, and what is left is less than the
 # cube of a step relative to the distance of the nearest pole of h, if that is farther away.
 LEFT = 1e-10
 EXACTLY = 1e-11  # as a step, where h may have kinks
 NARROW = 1e-12  # as a bracket, relative: whatever is in it is near enough
 HUGE, TINY = 1e300, 1e-300
-# What is known of each lane's row before its first step, and of what was found.
-START, HIGH, GAP, TOP, ROOT, BEFORE, LEVEL, GOING = range(0, 8 * WIDE, WIDE)
-KNOWN = 8 * WIDE
+STEEPEST = 16.0  # exponents beyond this are looked at no further
+NEAREST = 1.0 - 0.5 * NARROW  # of where a factor vanishes: nobody looks nearer
+# What is known of each lane's row: where it starts, the bracket, how many steps it took; and what
+# was found. What is below the root, and above it, is written too.
+START, LOW, HIGH, TAKEN, GAP, TOP, ROOT, ABOVE, LEVEL, GOING = range(0, 10 * WIDE, WIDE)
+KNOWN = 10 * WIDE
 
 
 @inlined
 def _grow(t):
     """Return (e^t − 1)/t, roughly: e^(t/4) by its rational function of second order."""
-    y = 0.25 * min(max(t, -16.0), 16.0)
+    y = 0.25 * min(max(t, -STEEPEST), STEEPEST)
     part = about_inverse(1.0 - 0.5 * y + y * y * (1.0 / 12.0))
     half = y * part
     return 0.25 * part * (2.0 + half) * (2.0 + half * (2.0 + half))
@@ -46,18 +49,22 @@ def _grow(t):
 def approach(h, slope, bend, way):
     """Return how far below the pole the root is, `way` being how far the pole is away.
 
-    There a lower factor vanishes and h is −log(1 − s/way) + g(s), with g(s) ≈ log(1 + p g′ s)/p
-    as in `aim`: at the root close to the pole, 1 − s/way = e^(h + g(way)).
+    There k lower factors vanish, or nearly k, and h is −k log(1 − s/way) + g(s), with g(s) ≈
+    log(1 + p g′ s)/p as in `aim`: at the root close to the pole, 1 − s/way = e^((h + g(way))/k).
+    Very close to it g is nothing, and what slopes tell of it is their rounding. The step is never
+    so short that it could be taken for the last.
     """
     steep = 1.0 / way
-    left, p = slope - steep, bend - steep * steep
+    count = max(bend * way * way, 1.0)
+    left, p = slope - count * steep, bend - count * steep * steep
     ratio = -p * way / left
     rest = choose(
         abs(ratio) > 1e-3,
         left * left / -p * log_of(min(max(1.0 + ratio, 1e-3), 1e300)),
         left * way,
     )
-    t = min(h + rest, -0.05)
+    t = (h + choose(left * way > 1e-6, rest, 0.0)) / count
+    t = min(max(t, -STEEPEST), -0.2)
     return way * (1.0 + t * _grow(t))
 
 
@@ -119,18 +126,19 @@ def sharpen(x, gap, rises, falls, falling, end):
 
 
 @inner
-def solve(guess, end, kink, vague, keeps_zero, cut, chi2, lists, most_steps, known):
-    """Write the roots of all lanes, NaN where there is none, what is below them, and who goes on.
+def solve(guess, end, kink, vague, keeps_zero, cut, chi2, lists, few, known):
+    """Write the roots of all lanes, NaN where there is none, what is around them, and who goes on.
 
-    Lanes that are done stay where they are until all are.
+    Lanes that are done stay where they are until all are, or only a few go on.
     """
-    x, base = guess, load(known, TOP)
-    low, high, whole = fill(0.0), min(load(known, HIGH), end), fill(0.0)
+    nearest, base, taken = NEAREST * end, load(known, TOP), load(known, TAKEN)
+    x, low, high, whole = min(guess, nearest), load(known, LOW), load(known, HIGH), fill(0.0)
+    high = min(high, end)
     # Nothing flips before ĉ itself has no probability left.
     settled = choose(load(known, GAP) == math.inf, keeps_zero, fill(0.0))
     x = choose(settled > 0.0, end, x)
     going, lost, steps = choose(max(vague, settled) > 0.0, 0.0, fill(1.0)), vague, 0
-    while some(going > 0.0) and steps < most_steps:
+    while how_many(going > 0.0) > (few if steps >= FIRST_STEPS else 0):
         h, slope, bend, up = climb(x, base, cut, chi2, lists)
         there = aim(x, h, slope, bend)
         # Close to a pole.
@@ -143,7 +151,7 @@ def solve(guess, end, kink, vague, keeps_zero, cut, chi2, lists, most_steps, kno
         short = choose(least > 0.0, 0.5 * least + 0.5 * x, 0.0625 * x)
         # At the pole itself derivatives overflow, and tell nothing.
         inside = (there >= least) & (there <= most) & (abs(bend) < HUGE) & (slope < HUGE)
-        there = choose(inside, there, choose(h < 0.0, past, short))
+        there = min(choose(inside, there, choose(h < 0.0, past, short)), nearest)
         size, way = abs(there - x), min(there, end - there)
         smooth = max(there, x) < kink
         small = inside & (size < 0.1 * way) & (size * size * size < LEFT * there * way * way)
@@ -155,10 +163,13 @@ def solve(guess, end, kink, vague, keeps_zero, cut, chi2, lists, most_steps, kno
         moves = going > 0.0
         lost = choose(h == h, lost, max(lost, going))  # noqa: PLR0124 (NaN)
         x, low, high = choose(moves, there, x), choose(moves, least, low), choose(moves, most, high)
-        whole = choose(moves, up, whole)
-        going = choose(h == h, still, 0.0)  # noqa: PLR0124 (NaN)
+        whole, taken = choose(moves, up, whole), choose(moves, taken + 1.0, taken)
+        lost = choose(taken >= MOST_STEPS, max(lost, still), lost)
+        going = choose(lost > 0.0, 0.0, still)
         steps += 1
     store(known, ROOT, choose(lost > 0.0, math.nan, x))
     store(known, GOING, going)
-    store(known, BEFORE, low)
+    store(known, TAKEN, taken)
+    store(known, LOW, low)
+    store(known, ABOVE, high)
     store(known, LEVEL, whole)
