@@ -27,7 +27,7 @@ from .families.functions import (
     robustness,
     witness,
 )
-from .families.naive_bayes import NaiveBayesClassifier
+from .families.naive_bayes.classifier import NaiveBayesClassifier
 from .families.network.classifier import BayesianNetworkClassifier
 from .io.reading import read
 from .io.training import fit_files

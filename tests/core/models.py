@@ -9,7 +9,7 @@ from robustq.core import engine
 from robustq.core.neighbourhoods import read
 from robustq.core.reached import Reached
 from robustq.core.recursion import Gamble, oppose
-from robustq.families.naive_bayes import NaiveBayes
+from robustq.families.naive_bayes.model import NaiveBayes
 from robustq.learning.counts import Layout
 from robustq.tables import Rows
 from tests.arithmetic import digits_now, inf, log, mpf, sqrt

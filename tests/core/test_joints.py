@@ -2,9 +2,11 @@
 
 import numpy as np
 import pytest
+from scipy.special import softmax
 
 from robustq import BayesianNetworkClassifier, NaiveBayesClassifier
 from robustq.core._joint_kernels import FEW, ROWS
+from robustq.core._posterior_kernels import condition
 from robustq.core.quantified import Ranking
 
 
@@ -61,3 +63,18 @@ def test_who_leads_is_found_on_the_way_as_it_is_by_itself(structure, classes, sm
         np.testing.assert_allclose(one, other, rtol=1e-12)
     for one, other in zip(found.arrays[:2], alone.arrays[:2], strict=True):
         assert one.tolist() == other.tolist()
+
+
+@pytest.mark.parametrize("rows", [0, 1, 700])
+@pytest.mark.parametrize("classes", [1, 2, 3, 30])
+def test_probabilities_are_shares_of_the_joint(classes, rows):
+    rng = np.random.default_rng(classes)
+    joint = rng.normal(-400.0, 300.0, (rows, classes))
+    joint[rng.random(joint.shape) < 0.1] = -np.inf
+    joint[::5] = -np.inf
+    joint[1::5] = -2000.0
+    found = np.empty(joint.shape)
+    condition(joint, found)
+    possible = np.isfinite(joint).any(axis=1, keepdims=True)
+    plain = softmax(np.where(possible, joint, 0.0), axis=1)
+    np.testing.assert_allclose(found, plain, rtol=1e-13)

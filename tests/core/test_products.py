@@ -75,6 +75,26 @@ def test_near_ties_stay_exact(name, gap):
             assert relative_error(found.robustness[0, row], float(truth)) <= EXACT
 
 
+@every_known_ball
+@pytest.mark.parametrize("gap", [1e-12, 1e-9, 1e-7])
+def test_near_ties_of_many_classes_are_exact(name, gap):
+    # Two are as close as the runner-up; of one the values are so rare that it catches up first.
+    rare = 0.0125, 0.8 * (1 - gap)
+    close = {0: (0.1 * (1 + gap), 0.1), 1: (0.1, 0.1), 5: rare, 7: (0.2, 0.05)}
+    pairs = [close.get(c, (0.09, 0.09)) for c in range(12)]
+    first, second = ([[pair[side], 1 - pair[side]] for pair in pairs] for side in range(2))
+    first[9], second[10] = [0.0, 1.0], [1e-12, 1 - 1e-12]
+    model = make_model(np.full(12, 1 / 12), first, second)
+    codes = np.zeros((1, 2), dtype=np.int32)
+    best, truth = exact_robustness(name, model, codes[0])
+    found = quantify(model, codes, [get(name)])
+    assert found.prediction[0] == best
+    got = found.robustness[0, 0]
+    assert relative_error(got, float(truth)) <= EXACT, (got, float(truth))
+    if name in ("epsilon", "tv", "chi2"):
+        assert found.tipping[0, 0] != found.runner_up[0]
+
+
 @every_fast_ball
 @pytest.mark.parametrize(
     ("rare", "nevers", "others"), [(6e-7, 1, 12), (6e-7, 2, 12), (1e-4, 2, 10)]
@@ -90,6 +110,42 @@ def test_who_waits_may_flip_far_from_where_the_runner_up_does(name, rare, nevers
     _, truth = exact_robustness(name, model, codes[0])
     got = quantify(model, codes, [get(name)]).robustness[0, 0]
     assert relative_error(got, float(truth)) <= EXACT, (got, float(truth))
+
+
+@every_fast_ball
+@pytest.mark.parametrize("poles", [1, 2, 5])
+@pytest.mark.parametrize("rare", [0.05, 1e-3])
+def test_flips_next_to_where_several_factors_vanish_are_exact(name, poles, rare):
+    # The prediction is so far ahead that it flips within a hair of its rarest values.
+    seldom, ahead = [[rare, 1 - rare], [0.5, 0.5]], [[0.99, 0.01], [0.01, 0.99]]
+    for lead in range(6, 24):
+        model = make_model([0.5, 0.5], *[seldom] * poles, *[ahead] * lead)
+        codes = np.zeros((1, poles + lead), dtype=np.int32)
+        _, truth = exact_robustness(name, model, codes[0])
+        got = quantify(model, codes, [get(name)]).robustness[0, 0]
+        assert relative_error(got, float(truth)) <= EXACT / 10, (lead, got, float(truth))
+
+
+@every_fast_ball
+def test_many_rivals_that_overtake_the_runner_up_are_all_looked_at(name):
+    rng, overtaken = np.random.default_rng(25), False
+    for classes in (5, 8, 9, 26):
+        # Predictions are clear, and their rivals close to each other.
+        tables = rng.dirichlet(np.full(4, 2.0), size=(12, classes))
+        tables[:, 0] = 0.1 * tables[:, 0] + [0.9, 0.0, 0.0, 0.0]
+        model = make_model(np.full(classes, 1.0 / classes), *tables)
+        codes = random_codes(rng, model, rows=60)
+        codes[:, ::2] = 0
+        ball = get(name)
+        fast, general = quantify(model, codes, [ball]), quantify(model, codes, [ball], general=True)
+        np.testing.assert_allclose(fast.robustness, general.robustness, rtol=EXACT)
+        clear = _has_one_tipping_class(model, codes, fast, ball)
+        np.testing.assert_array_equal(fast.tipping[0, clear], general.tipping[0, clear])
+        overtaken = overtaken or bool(np.any(fast.tipping[0] != fast.runner_up))
+        alone = [quantify(model, codes[[row]], [ball]).robustness[0, 0] for row in range(60)]
+        assert np.array(alone).tobytes() == fast.robustness[0].tobytes()
+    # Where all that rises rises by the same factor, rivals keep their order.
+    assert overtaken or name == "pari_mutuel"
 
 
 @every_fast_ball

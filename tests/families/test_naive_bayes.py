@@ -15,7 +15,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from robustq import InputError, NaiveBayesClassifier, RobustqError, UnknownValueWarning
 from robustq.families import base
 from robustq.families.fitted import NotFittedError
-from robustq.families.naive_bayes import log_joint
+from robustq.families.naive_bayes.model import log_joint
 from robustq.learning.counts import Counts
 from robustq.learning.folds import FOLDS, deal
 from robustq.learning.smoothing import SMOOTHING_GRID

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from robustq.families.naive_bayes import log_joint
+from robustq.families.naive_bayes.model import log_joint
 from robustq.learning.counts import Counts
 from robustq.learning.folds import deal
 

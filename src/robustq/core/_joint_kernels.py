@@ -25,14 +25,14 @@ from robustq.kernels import (
 from robustq.vectors import LANES, choose, fill, load, some, store
 
 from ._log_kernels import log_of
-from .room import make_floats
+from .room import align, make_floats
 
 __all__ = [
     "ROWS",
     "SAFE",
     "extend",
     "keep",
-    "locate",
+    "lay_out",
     "log_joint",
     "make_room",
     "multiply_four",
@@ -47,8 +47,11 @@ __all__ = [
 if TYPE_CHECKING:
     from robustq.arrays import Codes, Floats, Indices
 
+    Tables = tuple[Floats, Floats, int]
+
 FEW = 1 << 10  # rows
 ROWS = 32  # that are side by side
+SMALL_TABLE = 1 << 15  # numbers that fit into a core's own cache
 SMALL = 1e-150  # products are kept above this by taking their logarithm in time
 SAFE = 1e-250  # a product above this has not underflowed on the way
 BEST, SECOND, SHARE, TOP, LEAD, RANKS = range(0, 6 * ROWS, ROWS)  # who leads, as floats
@@ -58,6 +61,21 @@ def extend(class_probs: "Floats", feature_probs: "Floats") -> "tuple[Floats, Flo
     """Return tables that can be read beyond their last class; then come factors of 1."""
     one = np.ones(len(class_probs) + LANES)
     return np.concatenate([class_probs, one]), np.concatenate([feature_probs, one])
+
+
+def lay_out(class_probs: "Floats", feature_probs: "Floats") -> "Tables":
+    """Return tables as `extend` does, and how far values are apart in that of the features.
+
+    Where they are few, each begins where a line of the cache does.
+    """
+    classes = len(class_probs)
+    width, values = -(-classes // LANES) * LANES, feature_probs.reshape(-1, classes)
+    if len(values) * width > SMALL_TABLE:
+        return *extend(class_probs, feature_probs), classes
+    padded = np.ones((len(values), width))
+    padded[:, :classes] = values
+    class_probs, feature_probs = extend(class_probs, padded.ravel())
+    return class_probs, align(feature_probs), width
 
 
 def make_room(classes: int) -> "Floats":
@@ -120,13 +138,13 @@ def rank(joint, prediction, runner_up, probability, top, lead):
 
 
 @inner
-def _log_product(codes, row, c, classes, class_probs, feature_probs, offsets):
+def _log_product(codes, row, c, class_probs, feature_probs, width, firsts):
     """Return the logarithm of a product that may underflow."""
-    part, total, features = class_probs[c], 0.0, len(offsets) // ROWS
+    part, total, features = class_probs[c], 0.0, len(firsts) // ROWS
     for feature in range(features):
         code = codes[row * features + feature]
         if code >= 0:
-            factor = feature_probs[offsets[feature] + code * classes + c]
+            factor = feature_probs[(firsts[feature] + code) * width + c]
             if part < SMALL or factor < SMALL:
                 total += math.log(part) if part > 0.0 else -math.inf
                 part = factor
@@ -136,15 +154,16 @@ def _log_product(codes, row, c, classes, class_probs, feature_probs, offsets):
 
 
 @inner
-def locate(codes, offsets, classes, nothing, places, cells):
-    """Write where the factors of the first class stand, of rows that follow each other.
+def _locate(codes, firsts, width, classes, nothing, places, cells):
+    """Write where the factors of rows that follow each other stand.
 
-    Where they are missing, cells are −1, and places those of factors of 1.
+    Places are those in a table whose values are a width apart: of what is missing, those of factors
+    of 1. In cells they are as many numbers apart as there are classes; what is missing is −1.
     """
     for i in range(len(codes)):
-        place = np.int32(offsets[i] + codes[i] * classes)
-        places[i] = place if codes[i] >= 0 else nothing
-        cells[i] = place if codes[i] >= 0 else np.int32(-1)
+        value = np.int32(firsts[i] + codes[i])
+        places[i] = np.int32(value * width) if codes[i] >= 0 else nothing
+        cells[i] = np.int32(value * classes) if codes[i] >= 0 else np.int32(-1)
 
 
 @inner
@@ -203,13 +222,13 @@ def write_joint(start, count, room, joint):
 
 @inner
 def _find_joint(
-    start, count, codes, class_probs, feature_probs, offsets, places, cells, to, room, joint
+    start, count, codes, class_probs, feature_probs, width, firsts, places, cells, to, room, joint
 ):
     """Write log p(c, f) of some rows, and where their factors stand."""
-    classes, features = joint.shape[1], len(offsets) // ROWS
+    classes, features = joint.shape[1], len(firsts) // ROWS
     nothing = np.int32(len(feature_probs) - classes - LANES)
     some_codes = codes[start * features : (start + count) * features]
-    locate(some_codes, offsets, np.int32(classes), nothing, places, cells[to:])
+    _locate(some_codes, firsts, width, np.int32(classes), nothing, places, cells[to:])
     for lane in range(0, count, 4):
         multiply_four(places, lane, features, classes, class_probs, feature_probs, room)
     if take_logs(classes, room):
@@ -217,7 +236,7 @@ def _find_joint(
             for c in range(classes):
                 if not room[c * ROWS + lane] > SAFE:
                     room[(classes + c) * ROWS + lane] = _log_product(
-                        codes, start + lane, c, classes, class_probs, feature_probs, offsets
+                        codes, start + lane, c, class_probs, feature_probs, width, firsts
                     )
     write_joint(start, count, room, joint)
 
@@ -264,28 +283,27 @@ def rank_some(start, count, room, joint, prediction, runner_up, probability, top
 
 @kernel(
     types.void(
-        *(code_vector, float_vector, float_vector, code_vector, float_vector_out),
+        *(code_vector, float_vector, float_vector, types.int32, code_vector, float_vector_out),
         *(code_vector_out, code_vector_out, float_matrix_out),
     )
 )
-def _log_joint(codes, class_probs, feature_probs, offsets, room, places, cells, joint):
+def _log_joint(codes, class_probs, feature_probs, width, firsts, room, places, cells, joint):
     for start in range(0, joint.shape[0], ROWS):
         count = min(ROWS, joint.shape[0] - start)
         _find_joint(
-            *(start, count, codes, class_probs, feature_probs, offsets, places, cells, 0),
+            *(start, count, codes, class_probs, feature_probs, width, firsts, places, cells, 0),
             *(room, joint),
         )
 
 
 def log_joint(
     codes: "Codes",
-    class_probs: "Floats",
-    feature_probs: "Floats",
+    tables: "Tables",
     offsets: "Indices",
     joint: "Floats",
 ) -> None:
-    """Write log p(c, f) for each row and class, given tables from `extend`; see `prepare`."""
-    given = prepare(codes, class_probs, feature_probs, offsets, joint.shape[1])
+    """Write log p(c, f) for each row and class, given tables from `lay_out`; see `prepare`."""
+    given = prepare(codes, tables, offsets, joint.shape[1])
     if len(codes) > FEW:
         _log_joint(*given, np.empty_like(given[-1]), joint)
         return
@@ -296,32 +314,28 @@ def log_joint(
 
 
 def prepare(
-    codes: "Codes",
-    class_probs: "Floats",
-    feature_probs: "Floats",
-    offsets: "Indices",
-    classes: int,
-) -> "tuple[Codes, Floats, Floats, Codes, Floats, Codes]":
+    codes: "Codes", tables: "Tables", offsets: "Indices", classes: int
+) -> "tuple[Codes, Floats, Floats, int, Codes, Floats, Codes]":
     """Return the first arguments of `read`.
 
     Parameters
     ----------
     codes : (rows, features); negative where missing
-    class_probs, feature_probs : of a naive Bayes model, from `extend`
+    tables : of a naive Bayes model, from `lay_out`
     offsets : where each feature begins in the table, see `learning.counts.Layout`
     classes : how many there are
     """
     flat = np.ascontiguousarray(codes, dtype=np.int32).ravel()
     # As many as rows are looked at at once: one loop goes over all their codes.
-    repeated = np.tile(offsets.astype(np.int32), ROWS)
+    repeated = np.tile((offsets // classes).astype(np.int32), ROWS)
     # Zeros, since the places of rows beyond the last are read as well.
     room, places = make_room(classes), np.zeros_like(repeated)
-    return flat, class_probs, feature_probs, repeated, room, places
+    return flat, *tables, repeated, room, places
 
 
 @kernel(
     types.void(
-        *(code_vector, float_vector, float_vector, code_vector, float_vector_out),
+        *(code_vector, float_vector, float_vector, types.int32, code_vector, float_vector_out),
         *(code_vector_out, code_vector_out, float_matrix_out, int_vector_out, int_vector_out),
         *(float_vector_out, float_vector_out, float_vector_out),
     )
@@ -330,7 +344,8 @@ def read(
     codes,
     class_probs,
     feature_probs,
-    offsets,
+    width,
+    firsts,
     room,
     places,
     cells,
@@ -350,11 +365,11 @@ def read(
     joint : (rows, classes), written
     prediction, runner_up, probability, top, lead : (rows,), written; see `rank`
     """
-    features = len(offsets) // ROWS
+    features = len(firsts) // ROWS
     for start in range(0, joint.shape[0], ROWS):
         count = min(ROWS, joint.shape[0] - start)
         _find_joint(
-            *(start, count, codes, class_probs, feature_probs, offsets, places),
+            *(start, count, codes, class_probs, feature_probs, width, firsts, places),
             *(cells, start * features, room, joint),
         )
         rank_some(start, count, room, joint, prediction, runner_up, probability, top, lead)

@@ -15,37 +15,37 @@ from robustq.kernels import (
     float_vector,
     float_vector_out,
     inner,
-    int_matrix_out,
     int_vector,
     int_vector_out,
+    joined,
     kernel,
 )
 from robustq.vectors import (
-    LANES,
     WIDE,
     WIDTH,
     choose,
     fill_wide,
-    load,
     load_wide,
     look_up,
     some,
     store,
 )
 
+from . import _contender_kernels
+from ._contender_kernels import ROOM, add_waiting, let_wait, take_waiting
 from ._height_kernels import LINE, U_RATE, L, P
 from ._place_kernels import CLASS, ITEM, OWN, PLACES, RIVAL, ROW, locate
 from ._root_kernels import (
-    BEFORE,
-    FIRST_STEPS,
+    ABOVE,
+    FEW,
     GAP,
     GOING,
     HIGH,
     KNOWN,
-    LEVEL,
-    MOST_STEPS,
+    LOW,
     ROOT,
     START,
+    TAKEN,
     TOP,
     begin,
     sharpen,
@@ -58,18 +58,15 @@ __all__ = ["make_room", "search"]
 ALL_BUT_ONE = 1.0 - 1e-5
 # Logarithms that are closer, for each factor, need more digits: rounding would show in h.
 CLOSE = 1e10 * 2.0**-53
-SAFE = 1e-250  # a product above this has not underflowed on the way
-_, SLOPE, SCALE = range(3)  # of the factors of all classes, see `products.BallTables`
+singles = types.Array(types.float32, 2, "C", readonly=True)
 TO_SCALES = U_RATE - L, U_RATE - P
 
 
 def make_room(classes: int, features: int) -> tuple[Any, ...]:
-    """Return arrays to work in: what lanes know, which rivals wait, and factors of both sides."""
-    most, factors = 2 * WIDE * (classes + 1), 2 * (features + 1) * LINE
-    whole = PLACES + 2 * WIDE * features
+    """Return arrays to work in: what lanes know, who waits, and factors of both sides."""
+    factors, whole = 2 * (features + 1) * LINE, PLACES + 2 * WIDE * features
     return (
-        *(make_floats(KNOWN + classes + LANES), make_indices(whole)),
-        *(np.zeros((2, most), dtype=np.int64), np.zeros(most)),
+        *(make_floats(KNOWN), make_indices(whole), _contender_kernels.make_room(classes)),
         *(make_floats(factors), make_floats(factors)),
     )
 
@@ -137,17 +134,17 @@ def _lay_out_scales(features, class_table, table, whole, upper, above, lower, be
 
 
 @inner
-def _fill_lane(lane, i, c, start, high, features, joint, prediction, whole, known):
-    """Let a lane have a row and a rival."""
+def _fill_lane(lane, features, joint, prediction, whole, known):
+    """Tell a lane about its row and rival."""
+    i, c = whole[ITEM + lane], whole[CLASS + lane]
     best = prediction[i]
-    whole[ITEM + lane], whole[CLASS + lane], whole[ROW + lane] = i, c, i * features
+    whole[ROW + lane] = i * features
     whole[OWN + lane], whole[RIVAL + lane] = best * WIDTH + L, c * WIDTH + P
-    known[START + lane], known[HIGH + lane] = start, high
     known[GAP + lane], known[TOP + lane] = joint[i, best] - joint[i, c], joint[i, best]
 
 
-@inner
-def _fill_lanes(first, features, prediction, runner_up, top, lead, whole, known, found, tipping):
+@joined
+def _fill_lanes(first, features, prediction, runner_up, top, lead, whole, known):
     """Let lanes have rows side by side, each with its runner-up; tell whether all are searched for.
 
     As `_fill_lane` and `_has_rival`, which take one row at a time, and several times as long.
@@ -161,16 +158,15 @@ def _fill_lanes(first, features, prediction, runner_up, top, lead, whole, known,
         whole[ITEM + lane], whole[ROW + lane] = i, i * np.uint64(features)
         whole[CLASS + lane] = runner_up[i]
         whole[OWN + lane], whole[RIVAL + lane] = prediction[i] * WIDTH + L, runner_up[i] * WIDTH + P
-        tipping[i] = -1
     store(known, GAP, gaps)
     store(known, TOP, scores)
-    store(known, START, fill_wide(0.0))
+    for kind in (START, LOW, TAKEN):
+        store(known, kind, fill_wide(0.0))
     store(known, HIGH, fill_wide(math.inf))
-    store(found, first, fill_wide(math.inf))
     return True
 
 
-@inner
+@joined
 def _search_lanes(filled, again, cells, class_table, table, form, whole, known, upper, lower):
     """Write the roots of all lanes; those that wait again know where to start."""
     cut, limit, keeps_zero, chi2, fractional, falls = form
@@ -214,8 +210,8 @@ def _search_lanes(filled, again, cells, class_table, table, form, whole, known, 
             guess = sharpen(guess, gap, rises, drops, falls, end)
     vague = choose(slope == slope, fill_wide(0.0), 1.0)  # noqa: PLR0124 (NaN)
     lists = upper, above, lower, below
-    steps = MOST_STEPS if again else FIRST_STEPS
-    solve(guess, end, kink, vague, keeps_zero, cut, chi2, lists, steps, known)
+    few = 0 if again else FEW
+    solve(guess, end, kink, vague, keeps_zero, cut, chi2, lists, few, known)
     return above, below
 
 
@@ -234,85 +230,55 @@ def _has_rival(i, factors, joint, prediction, runner_up, found, tipping):
     return True
 
 
-# Further rivals
+@joined
+def _wait_again(waiting, lane, i, c, known, room):
+    """Let a lane's row wait as it is; return how many wait."""
+    bracket = known[LOW + lane], known[ABOVE + lane]
+    return add_waiting(waiting, i, c, 0, known[ROOT + lane], bracket, known[TAKEN + lane], room)
 
 
-@inner
-def _products_above(x, cut, chi2, fractional, cells, i, first, leading_prior, sides, class_sides):
-    """Return Π upper of a row, of several classes side by side from the first on."""
-    stride, width = sides.shape[1], class_sides.shape[1]
-    prior = load(class_sides, first)
-    product = prior + x * load(class_sides, SLOPE * width + first)
-    under = 1.0 + x * load(class_sides, SCALE * width + first)
-    if chi2 > 0.0:
-        kappa = x * chi2 * x * chi2 / (1.0 + x * chi2 * x * chi2)
-        rest = max(prior + (leading_prior - kappa), 0.0)
-        product += math.sqrt(rest * prior * (kappa / leading_prior))
-    for feature in range(cells.shape[1]):
-        cell = cells[i, feature]
-        at = (cell if cell >= 0 else stride - width) + first
-        factor = load(sides, at) + x * load(sides, SLOPE * stride + at)
-        if fractional:
-            scale = 1.0 + x * load(sides, SCALE * stride + at)
-            factor, under = min(factor, cut * scale), under * scale
-        else:
-            factor = min(factor, cut)
-        product *= factor
-    return product / under
-
-
-@inner
-def _denominators(x, count, upper, above, lower, below):
-    """Return what a lane's Π lower is divided by, and what stands in for a rival's there."""
-    product = fill_wide(1.0)
-    for k in range(1, count + 1):
-        product *= 1.0 + x * load_wide(upper, (above - k) * LINE + WIDE)
-        product *= 1.0 + x * load_wide(lower, (below - k) * LINE + WIDE)
-    return product
-
-
-@inner
-def _keep_waiting(waiting, i, x, floor, best, second, products, classes, queue, starts):
-    """Let rivals wait that may be ahead at what was found; return how many there are now.
-
-    Nobody could foresee which: all are written, and written over where they are not.
-    """
-    least = floor if floor > SAFE else 0.0
-    for c in range(classes):
-        queue[0, waiting], queue[1, waiting], starts[waiting] = i, c, x
-        behind = products[c] < least
-        waiting += np.int64((c != best) & (c != second) & (not behind))
-    return waiting
-
-
-@inner
-def _settle(filled, again, runner_up, waiting, whole, known, queue, starts, found, tipping):
+@joined
+def _settle(filled, runner_up, waiting, whole, known, room, found, tipping):
     """Write what was found, of rows that may have been found before; let others wait.
 
     Of rivals that come at once, the runner-up counts, and then the first. Return how many wait.
     """
     for lane in range(filled):
         i, c, x = whole[ITEM + lane], whole[CLASS + lane], known[ROOT + lane]
-        if known[GOING + lane] > 0.0 and not again:
-            queue[0, waiting], queue[1, waiting], starts[waiting] = i, c, x
-            waiting += 1
-        elif x != x or known[GOING + lane] > 0.0:  # noqa: PLR0124 (NaN)
-            found[i] = known[ROOT + lane] = math.nan
-        elif known[BEFORE + lane] < known[HIGH + lane]:
+        if known[GOING + lane] > 0.0:
+            waiting = _wait_again(waiting, lane, i, c, known, room)
+        elif x != x:  # noqa: PLR0124 (NaN)
+            found[i] = math.nan
+        elif known[LOW + lane] < known[HIGH + lane]:
             same = x == found[i] and tipping[i] != runner_up[i] and c < tipping[i]
             if x < found[i] or same:
                 found[i], tipping[i] = x, c
     return waiting
 
 
+@joined
+def _settle_abreast(first, runner_up, waiting, known, room, found, tipping):
+    """Write what was found, of rows side by side and their runners-up; as `_settle` does."""
+    going = load_wide(known, GOING) > 0.0
+    store(found, first, load_wide(known, ROOT))
+    for lane in range(WIDE):
+        tipping[np.uint64(first + lane)] = runner_up[np.uint64(first + lane)]
+    if some(going):
+        for lane in range(WIDE):
+            if known[GOING + lane] > 0.0:
+                i = first + lane
+                found[i], tipping[i] = math.inf, -1
+                waiting = _wait_again(waiting, lane, i, runner_up[i], known, room)
+    return waiting
+
+
 @kernel(
     types.void(
         *(code_matrix, float_matrix, int_vector, int_vector, float_vector, float_vector),
-        *(float_matrix, float_matrix, float_matrix, float_matrix),
+        *(float_matrix, float_matrix, singles, singles),
         *(types.float64, types.float64, types.float64, types.float64),
         *(types.boolean, types.boolean, float_vector_out, int_vector_out),
-        *(int_matrix_out, float_vector_out, float_vector_out),
-        *(float_vector_out, float_vector_out, int_vector_out),
+        *(ROOM, float_vector_out, float_vector_out, float_vector_out, int_vector_out),
     )
 )
 def search(
@@ -334,8 +300,7 @@ def search(
     falls,
     known,
     whole,
-    queue,
-    starts,
+    room,
     upper,
     lower,
     found,
@@ -359,39 +324,34 @@ def search(
     chi2 : not 0 if the prior is special: what x is multiplied by there
     fractional : whether factors have denominators
     falls : whether lower factors fall, or have another product than the joint
-    known, whole, queue, starts, upper, lower : to work in, see `make_room`
+    known, whole, room, upper, lower : to work in, see `make_room`
     found, tipping : (rows,), written; infinite and −1 where there is no root, NaN where the
         classes are so close that rounding would show, or none was found
     """
     classes, rows, count = joint.shape[1], len(cells), cells.shape[1] + 1
-    products = known[KNOWN:]
     form = cut, limit, keeps_zero, chi2, fractional, falls
     features = cells.shape[1]
     fresh, waiting = 0, 0
     while fresh < rows or waiting > 0:
-        filled, again = 0, waiting >= WIDE or fresh == rows
+        filled, again, abreast = 0, waiting >= WIDE or fresh == rows, False
         while filled < WIDE and (waiting > 0 if again else fresh < rows):
             if again:
-                waiting -= 1
-                i, c, x = queue[0, waiting], queue[1, waiting], starts[waiting]
-                high = math.inf if c == runner_up[i] else x
-                _fill_lane(filled, i, c, x, high, features, joint, prediction, whole, known)
+                waiting = take_waiting(waiting, filled, whole, known, room)
+                _fill_lane(filled, features, joint, prediction, whole, known)
                 filled += 1
             elif (
                 filled == 0
                 and fresh + WIDE <= rows
-                and _fill_lanes(
-                    *(fresh, features, prediction, runner_up, top, lead),
-                    *(whole, known, found, tipping),
-                )
+                and _fill_lanes(*(fresh, features, prediction, runner_up, top, lead, whole, known))
             ):
-                filled, fresh = WIDE, fresh + WIDE
+                filled, fresh, abreast = WIDE, fresh + WIDE, True
             else:
                 if _has_rival(fresh, count, joint, prediction, runner_up, found, tipping):
-                    c = runner_up[fresh]
-                    _fill_lane(
-                        filled, fresh, c, 0.0, math.inf, features, joint, prediction, whole, known
+                    waiting = add_waiting(
+                        waiting, fresh, runner_up[fresh], 0, 0.0, (0.0, math.inf), 0.0, room
                     )
+                    waiting = take_waiting(waiting, filled, whole, known, room)
+                    _fill_lane(filled, features, joint, prediction, whole, known)
                     filled += 1
                 fresh += 1
         if filled == 0:  # the last rows had nobody to search for; rivals of others may still wait
@@ -400,29 +360,13 @@ def search(
             *(filled, again, cells, class_table, feature_table, form),
             *(whole, known, upper, lower),
         )
-        waiting = _settle(
-            *(filled, again, runner_up, waiting, whole, known, queue, starts, found, tipping)
-        )
-        if classes == 2:
-            continue
-        floors = load_wide(known, LEVEL) * math.exp(-3e-4 * count)
-        if fractional:
-            under = _denominators(load_wide(known, ROOT), count, upper, above, lower, below)
-            floors = floors / under * (1.0 - 1e-3)
-        store(known, LEVEL, floors)
-        for lane in range(filled):
-            i, x, floor = whole[ITEM + lane], known[ROOT + lane], known[LEVEL + lane]
-            if whole[CLASS + lane] != runner_up[i] or known[GOING + lane] > 0.0:
-                continue
-            if x != x:  # noqa: PLR0124 (NaN)
-                continue
-            for first in range(0, classes, LANES):
-                above_all = _products_above(
-                    *(x, cut, chi2, fractional, cells, i, first),
-                    *(class_table[prediction[i], P], feature_sides, class_sides),
-                )
-                store(products, first, above_all)
-            waiting = _keep_waiting(
-                *(waiting, i, x, floor, prediction[i], runner_up[i], products, classes),
-                *(queue, starts),
+        if abreast:
+            waiting = _settle_abreast(fresh - WIDE, runner_up, waiting, known, room, found, tipping)
+        else:
+            waiting = _settle(filled, runner_up, waiting, whole, known, room, found, tipping)
+        if classes > 2:
+            waiting = let_wait(
+                *(waiting, filled, cells, prediction, runner_up, class_table),
+                *(class_sides, feature_sides, form, (upper, above, lower, below)),
+                *(whole, known, room),
             )

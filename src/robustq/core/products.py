@@ -17,7 +17,7 @@ from .circuits import find_gain, find_limit, size_of
 from .room import align
 
 if TYPE_CHECKING:
-    from robustq.arrays import Bools, Codes, Floats, Indices
+    from robustq.arrays import Bools, Codes, Floats, Indices, Singles
     from robustq.perturbations.forms import Form
 
     from .keeping import Keeper
@@ -42,14 +42,14 @@ RARE, ALL_BUT, FRAIL = 1e-60, 1e-12, 1e-9
 class BallTables(NamedTuple):
     """What a ball makes of the tables, as `COLUMNS`; the last lines of features never move.
 
-    Sides are p, u and t for kernels that look at several classes at once, with room beyond the
-    last; what never moves comes after the features.
+    Sides are p, u and t for kernels that look at several classes at once, where a few digits do;
+    with room beyond the last. What never moves comes after the features.
     """
 
     prior: Floats
     features: Floats
-    prior_sides: Floats
-    feature_sides: Floats
+    prior_sides: Singles
+    feature_sides: Singles
     cut: float
     limit: float
     chi2: float
@@ -289,8 +289,12 @@ def _columns(probs: Floats, form: Form, cut: float) -> Floats:
     return np.stack([*columns, form.fall_scale, form.rise_scale], axis=1)
 
 
-def _sides(probs: Floats, form: Form, more: int) -> Floats:
+def _sides(probs: Floats, form: Form, more: int) -> Singles:
     """Return p, u and t, and more that never move."""
     still = np.zeros((3, more))
     still[0] = 1.0
-    return np.hstack([np.stack([probs, form.rise, form.rise_scale]), still])
+    # Rather more than they are than nothing: who seems to be ahead is looked at again.
+    least = np.finfo(np.float32).tiny
+    p, u = np.maximum(probs, least), np.where(form.rise > 0.0, np.maximum(form.rise, least), 0.0)
+    with np.errstate(over="ignore"):
+        return np.hstack([np.stack([p, u, form.rise_scale]), still]).astype(np.float32)

@@ -94,7 +94,7 @@ class GenerativeClassifier(ExplainedModel, Scoring, ClassifierMixin, BaseEstimat
         ndarray of shape (rows, classes)
             Where p(f) = 0 all classes are equally likely.
         """
-        return self._map(X, lambda rows: _condition(self.model_.log_joint(rows)))
+        return self._map(X, lambda rows: _log_condition(self.model_.log_joint(rows)))
 
     def predict_proba(self, X: Any) -> Floats:
         """Return p(c | f) for each row and class.
@@ -108,7 +108,7 @@ class GenerativeClassifier(ExplainedModel, Scoring, ClassifierMixin, BaseEstimat
         ndarray of shape (rows, classes)
             Where p(f) = 0 all classes are equally likely.
         """
-        return self._map(X, lambda rows: np.exp(_condition(self.model_.log_joint(rows))))
+        return self._map(X, lambda rows: _condition(self.model_.log_joint(rows)))
 
     def predict(self, X: Any) -> np.ndarray[Any, Any]:
         """Return the most probable label for each row; the first of those that tie.
@@ -333,9 +333,13 @@ class GenerativeClassifier(ExplainedModel, Scoring, ClassifierMixin, BaseEstimat
             found.put(block, engine.quantify(self.model_, rows, bound))
 
         # Large blocks, as far as there are enough for all threads: each asks a few questions anew.
-        least = fit_cache(len(self.classes_))
+        least = fit_cache(self._count_found())
         share = -(-table.rows // (4 * (self._threads() or count_cores())))
         return found, self._for_each_block(table, work, min(4 * least, max(least, share)))
+
+    def _count_found(self) -> int:
+        """Return how many numbers are found for a row, and kept until its robustness is known."""
+        return len(self.classes_)
 
     def _encode(self, table: Table) -> tuple[Rows, Indices]:
         """Return all rows at once, and how many values of each column are unknown."""
@@ -530,6 +534,15 @@ class GenerativeClassifier(ExplainedModel, Scoring, ClassifierMixin, BaseEstimat
 
 
 def _condition(joint: Floats) -> Floats:
+    """Return p(c | f) from log p(c, f)."""
+    from robustq.core import _posterior_kernels  # noqa: PLC0415 (numba, when it is needed)
+
+    probs = np.empty(joint.shape)
+    _posterior_kernels.condition(np.ascontiguousarray(joint), probs)
+    return probs
+
+
+def _log_condition(joint: Floats) -> Floats:
     """Return log p(c | f) from log p(c, f)."""
     best = joint.max(axis=1, keepdims=True)
     with np.errstate(invalid="ignore"):

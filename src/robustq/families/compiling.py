@@ -9,7 +9,7 @@ NEEDED_LATER = (
     "robustq.families.forest._reach_kernels.count_reached",
     "robustq.families.forest._reach_kernels.reach",
     "robustq.core._circuit_kernels.solve",
-    "robustq.families.forest._factor_kernels.gather",
+    "robustq.families.forest._factor_kernels.gather_dense",
     "robustq.core._whole_kernels.solve",
     "robustq.families.forest._spread_kernels.spread",
     "robustq.families.forest._spread_kernels.weigh_reached",

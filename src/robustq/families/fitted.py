@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["BLOCK_ROWS", "FittedModel", "NotFittedError", "encode", "fit_cache", "require_fitted"]
 
 BLOCK_ROWS = 1 << 13
-BLOCK_CELLS = 1 << 17  # of rows and classes: what is found for each of them stays in the cache
+BLOCK_CELLS = 1 << 17  # numbers that are found for the rows of a block: they stay in the cache
 FEWEST_ROWS = 1 << 7
 
 
@@ -202,6 +202,6 @@ def encode(encoding: Encoding, table: Table, threads: int | None = None) -> Rows
     return rows
 
 
-def fit_cache(classes: int) -> int:
-    """Return how many rows to look at at once, where something is found for each of the classes."""
-    return min(BLOCK_ROWS, max(FEWEST_ROWS, BLOCK_CELLS // classes))
+def fit_cache(found: int) -> int:
+    """Return how many rows to look at at once, where so many numbers are found for each."""
+    return min(BLOCK_ROWS, max(FEWEST_ROWS, BLOCK_CELLS // found))

@@ -17,7 +17,7 @@ from robustq.learning.surveys import make_survey, understand_parts, with_types
 from robustq.tables.understanding import are_quantities
 
 from .labels import find_class_factors, refuse_quantities
-from .naive_bayes import NaiveBayesClassifier
+from .naive_bayes.classifier import NaiveBayesClassifier
 from .remarks import warn_of_remarks
 
 if TYPE_CHECKING:

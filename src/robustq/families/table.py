@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from robustq.exceptions import UnknownNameError
 
-from . import naive_bayes
 from .circuit import classifier as circuit
 from .forest import classifier as forest
+from .naive_bayes import classifier as naive_bayes
 from .network import classifier as network
 
 if TYPE_CHECKING:

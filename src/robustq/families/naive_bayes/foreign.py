@@ -9,8 +9,7 @@ from sklearn.naive_bayes import BernoulliNB, CategoricalNB
 
 from robustq.documents.documents import FORMAT, VERSION
 from robustq.exceptions import InputError
-
-from .fitted import NotFittedError
+from robustq.families.fitted import NotFittedError
 
 __all__ = ["describe"]
 

@@ -1,0 +1,1 @@
+"""Naive Bayes: a prior, and a mass function for each feature and class."""
