@@ -36,6 +36,7 @@ __all__ = [
     "LEAVES",
     "MASS",
     "MEMBERS",
+    "TREES",
     "climb",
     "find_ends",
     "find_rest",

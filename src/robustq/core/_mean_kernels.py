@@ -1,13 +1,8 @@
-"""Means of products, one for each class, compared by a kernel.
+"""Means of products, one for each class, compared by a kernel: several rows side by side.
 
-A prediction ĉ is robust against a rival c as long as lower(x) Σ_j Π_k lower_jk(x) is larger than
-upper(x) Σ_j Π_k upper_jk(x), the first factors those of the prior; see `_height_kernels` for the
-bounds of factors. With h(x) the logarithm of the right side minus that of the left one, which never
-decreases, the robustness against c is the root of h.
-
-The terms j of one row are laid out side by side, several to a vector; those beyond the last are 0.
-Sums and their first two derivatives come from the derivatives of products, without a division for
-each factor. A list has lines of values, of slopes, and of the scales of denominators.
+See `_mean_height_kernels` for h, which never decreases: the robustness against a rival is its root.
+As in `_root_kernels`, no lane knows of its neighbours, and what is true or false of lanes from step
+to step is a float.
 """
 
 import math
@@ -26,22 +21,21 @@ from robustq.kernels import (
     joined,
     kernel,
 )
-from robustq.vectors import (
-    LANES,
-    WIDE,
-    WIDTH,
-    choose,
-    fill,
-    fill_wide,
-    load,
-    look_up,
-    multiply_add,
-    store,
-    total,
-)
+from robustq.vectors import WIDE, WIDTH, choose, some, store
+from robustq.vectors import fill_wide as fill
+from robustq.vectors import load_wide as load
 
-from ._height_kernels import CUT, L_RATE, U_RATE, L, P, S, T, U, chi2_prior
-from ._place_kernels import ITEM, OWN, PLACES, RIVAL, ROW, locate
+from ._height_kernels import L, P
+from ._mean_height_kernels import (
+    ABOUT,
+    LINE,
+    VANISHED,
+    climb,
+    foresee,
+    lay_out,
+    lay_out_prior,
+)
+from ._place_kernels import CLASS, OWN, PLACES, RIVAL
 from ._root_kernels import aim, approach
 from .room import make_floats, make_indices
 
@@ -50,247 +44,185 @@ __all__ = ["make_room", "search"]
 if TYPE_CHECKING:
     from robustq.arrays import Floats, Indices
 
-SAFE, TINY = 1e-200, 1e-300  # a product above this has not underflowed on the way
-ROUNDING = 2.0**-53
+singles = types.Array(types.float32, 2, "C", readonly=True)
+# Logarithms that are closer, for each factor, need more digits: rounding would show in h.
+CLOSE = 1e10 * 2.0**-53
+BEHIND = -1e-9  # a rival whose h is below this, where another one flips, comes later
+FLOOR = 1.0 - 1e-3  # who reaches less than this of what it does, as a few digits have it, too
 ENOUGH = 1e-12  # how near, relative, is near enough
 LEFT = 1e-13  # what may be left of a step of third order, relative
 MAX_STEPS = 200
-PATIENCE = 8  # steps until the bracket is halved, whatever its ends say
+SHORTER = 0.8  # a step is, than the one before the last one; else they go to and fro
 ALL_BUT_ONE = 1.0 - 1e-5
-VANISHED = 1e300
 HUGE = 1e290
+# What is known of each lane: by how much its runner-up is behind, what h has beside the factors,
+# and what was found.
+GAP, BASE, FOUND, ROOT = range(0, 4 * WIDE, WIDE)
 
 
-def make_room(terms: int, features: int) -> "tuple[Indices, Floats, Floats, Floats]":
-    """Return arrays to work in: where factors stand, those of both sides, and where they end."""
-    width, lines = terms + WIDE, max(features, 1)
-    whole = make_indices((width // WIDE + 1) * (PLACES + 2 * WIDE * features))
-    size = 3 * lines * width
-    return whole, make_floats(size), make_floats(size), make_floats(width)
+def make_room(
+    classes: int, terms: int, features: int, *, fractional: bool
+) -> "tuple[Indices, Floats, Floats, Floats, Floats, Floats]":
+    """Return arrays to work in.
+
+    These are where factors stand; what is known of lanes, of their rivals, and of terms; and the
+    factors of both sides.
+    """
+    size = terms * features * (LINE + WIDE * fractional)
+    return (
+        *(make_indices(PLACES + 2 * WIDE * features), make_floats(4 * WIDE)),
+        *(make_floats(classes * WIDE), make_floats(terms * ABOUT)),
+        *(make_floats(size), make_floats(size)),
+    )
+
+
+# Rows come
 
 
 @inner
-def _locate_terms(cells, start, terms, width, nothing, whole):
-    """Write where the factors of all terms stand, terms side by side; see `locate`.
+def _choose_rows(first, terms, joint, factors, prediction, runner_up, whole, known):
+    """Let lanes have rows, each with its runner-up; return how many terms they have at most.
 
-    Those beyond the last do what the last does.
+    Those beyond the last do what it does. Where rounding would show, or there is nothing to compare
+    with, the gap is NaN.
     """
-    features = cells.shape[1]
-    size = PLACES + 2 * WIDE * features
-    for first in range(0, width, WIDE):
-        part = whole[first // WIDE * size :]
-        for lane in range(WIDE):
-            term = start + min(first + lane, terms - 1)
-            part[ITEM + lane], part[ROW + lane] = term, term * features
-            part[OWN + lane], part[RIVAL + lane] = L, P
-        locate(cells, nothing, part)
-
-
-@inner
-def _lay_out(table, whole, c, terms, features, width, at, fractional, factors, ends):
-    """Write the factors of a class, terms side by side; return where their kinks are.
-
-    These are the first of all, and the last two of those that are the first of a term. `at` is L
-    or P: lower factors have their kink where they end, upper ones where they are cut off. Slopes of
-    lower ones are negative, and scales those of S or T.
-    """
-    lines, shift = features * width, c * WIDTH
-    size, side = PLACES + 2 * WIDE * features, 0 if at == L else 1
-    for first in range(0, width, WIDE):
-        fastest, end = fill_wide(0.0), fill_wide(math.inf)
-        for i in range(features):
-            place = i * width + first
-            from_place = first // WIDE * size + PLACES + (2 * i + side) * WIDE
-            if at == L:
-                fall, rate, value, _ = look_up(table, whole, from_place, shift)
-                slope, fastest = -fall, max(fastest, rate)
-            else:
-                value, slope, _, cut = look_up(table, whole, from_place, shift)
-                end = min(end, cut)
-            store(factors, place, value)
-            store(factors, lines + place, slope)
-            if fractional:
-                _, _, s, t = look_up(table, whole, from_place, shift + U_RATE - at)
-                store(factors, 2 * lines + place, s if at == L else t)
-        store(ends, first, 1.0 / fastest if at == L else end)
-    for j in range(terms, width):
-        factors[j] = factors[lines + j] = 0.0
-    soonest, second, last = math.inf, 0.0, 0.0
-    for j in range(terms):
-        kink = ends[j]
-        soonest, second, last = min(soonest, kink), max(second, min(kink, last)), max(last, kink)
-    return soonest, second, last
+    count = np.int64(0)
+    for lane in range(WIDE):
+        i = min(first + lane, len(joint) - 1)
+        best, c = prediction[i], max(runner_up[i], 0)
+        score, gap = joint[i, best], joint[i, best] - joint[i, c]
+        sound = runner_up[i] >= 0 and CLOSE * (factors + abs(score)) <= gap < math.inf
+        known[GAP + lane] = gap if sound else math.nan
+        whole[CLASS + lane] = c
+        whole[OWN + lane], whole[RIVAL + lane] = best * WIDTH + L, c * WIDTH + P
+        count = max(count, terms[i])
+    return count
 
 
 @joined
-def _sum_up(x, factors, terms, features, width, falls, cut, fractional):
-    """Return Σ_j Π_k of factors, and its first two derivatives.
-
-    Those that fall end at 0; others are cut off. What is said of it is known when this is compiled.
-    """
-    value, slope, bend = fill(0.0), fill(0.0), fill(0.0)
-    for first in range(0, terms, LANES):
-        product, rise, half_bend = fill(1.0), fill(0.0), fill(0.0)
-        for i in range(features):
-            w = load(factors, (features + i) * width + first)
-            factor = load(factors, i * width + first) + x * w
-            if falls:
-                w, factor = choose(factor > 0.0, w, 0.0), max(factor, 0.0)
-            else:
-                w, factor = choose(factor < cut, w, 0.0), min(factor, cut)
-            half_bend = multiply_add(half_bend, factor, rise * w)
-            rise = multiply_add(rise, factor, product * w)
-            product *= factor
-        if fractional:
-            under, up, half_up = fill(1.0), fill(0.0), fill(0.0)
-            for i in range(features):
-                w = load(factors, (2 * features + i) * width + first)
-                factor = 1.0 + x * w
-                half_up = multiply_add(half_up, factor, up * w)
-                up = multiply_add(up, factor, under * w)
-                under *= factor
-            inverse = 1.0 / under
-            product *= inverse
-            rise = (rise - product * up) * inverse
-            half_bend = (half_bend - product * half_up - rise * up) * inverse
-        value, slope, bend = value + product, slope + rise, bend + half_bend
-    return total(value), total(slope), 2.0 * total(bend)
-
-
-@inner
-def _weigh_prior(x, cut, chi2, best, rival):
-    """Return what the prior is a factor of, and adds to derivatives; 0 where ĉ has nothing left."""
-    a, b = best[P], rival[P]
-    if chi2 > 0.0:
-        gain, loss, slope, bend = chi2_prior(x, chi2, a, b)
-        if loss >= 1.0:
-            return 0.0, 0.0, 0.0
-        return b / a * (1.0 + gain) / (1.0 - loss), slope, bend
-    low, high = a - x * best[L], b + x * rival[U]
-    under, over = 1.0 + x * best[S], 1.0 + x * rival[T]
-    if low <= 0.0:
-        return 0.0, 0.0, 0.0
-    fall, rise, s, t = best[L] / low, rival[U] / high, best[S] / under, rival[T] / over
-    if high >= max(cut, 1.0):
-        high, rise = max(cut, 1.0), 0.0
-    return high / over * under / low, fall + rise + s - t, fall * fall - rise * rise - s * s + t * t
-
-
-@inner
-def _height(x, form, shape, own, other, base, best, rival):
-    """Return h(x) and its derivatives.
-
-    h is `VANISHED` where nothing is left of ĉ, and NaN where something underflows. Where ĉ does not
-    fall, its logarithm is the base.
-    """
-    cut, chi2, fractional, falls = form
-    terms, features, width = shape
-    ratio, slope, bend = _weigh_prior(x, cut, chi2, best, rival)
-    high, rise, bent = _sum_up(x, other, terms, features, width, False, cut, fractional)
-    if not high > SAFE:
-        return math.nan, 0.0, 0.0
-    rise /= high
-    slope, bend = slope + rise, bend + (bent / high - rise * rise)
-    if falls:
-        low, fall, bent = _sum_up(x, own, terms, features, width, True, cut, fractional)
-        if low <= 0.0 or ratio == 0.0:
-            return VANISHED, 0.0, 0.0
-        if not low > SAFE:
-            return math.nan, 0.0, 0.0
-        fall /= low
-        high, slope, bend = high / low, slope - fall, bend - (bent / low - fall * fall)
-    # One logarithm for all of it.
-    if not TINY < ratio * high < 1.0 / TINY:
-        return math.nan, 0.0, 0.0
-    return math.log(ratio * high) - (0.0 if falls else base), slope, bend
-
-
-@inner
-def _is_near(x, there, kinks, falls):
+def _is_near(x, there, since, until, last):
     """Tell whether a step that leads there is the last.
 
-    Before the first kink, and while the last term of ĉ is left, h is smooth, and what is left of a
-    step is less than its cube.
+    As long as h is smooth, what is left of a step is less than its cube. Next to the last end all
+    steps are small: there they tell nothing of what is left.
     """
-    first, second, last, cut = kinks
-    size, least, most = abs(there - x), min(x, there), max(x, there)
-    way = 0.0
-    if most < first:
-        way = min(there, first - there)
-    elif falls and second < least and most < min(last, cut):
-        way = min(there - second, last - there)
-    # Next to the last all steps are small: there they tell nothing of what is left.
-    if size <= ENOUGH * min(there, last - there):
-        return True
-    return size < 0.1 * way and size * size * size <= LEFT * there * way * way
+    size, way = abs(there - x), min(there, until - there)
+    smooth = (min(x, there) >= since) & (max(x, there) < until) & (size < 0.1 * way)
+    enough = size <= ENOUGH * min(there, last - there)
+    return enough | (smooth & (size * size * size <= LEFT * there * way * way))
 
 
 @inner
-def _look_ahead(x, h, slope, bend, last):
-    """Return where the root seems to be, −1 if nothing tells; nothing is left of ĉ at the last."""
-    if not (h < VANISHED and 0.0 < slope < HUGE and abs(bend) < HUGE):
-        return -1.0
-    there = aim(x, h, slope, bend)
-    if h < 0.0 and there > 0.1 * x + 0.9 * last:
-        return last - approach(h, slope, bend, last - x)
-    return there
+def _search(x, known, begins, last, kink, form, shape, prior, about, upper, lower):
+    """Return the roots of h, infinity if they are beyond the limit, NaN where digits are missing.
 
-
-@inner
-def _move(there, low, high, at_high, steps):
-    """Return where to look next: where the root seems to be, if that is inside a bracket."""
-    if low < there < high and steps % PATIENCE != PATIENCE - 1:
-        return there
-    if low == 0.0:
-        return 0.0625 * high
-    middle = 0.5 * low + 0.5 * high
-    return middle if at_high < math.inf else min(middle, 64.0 * low)
-
-
-@inner
-def _find_root(x, limit, kinks, form, shape, own, other, base, best, rival):
-    """Return the root of h, infinity if it is beyond the limit, NaN where digits are missing.
-
-    x is where it is looked for first.
+    x is where they are looked for first, 0 when a search begins: then the base is found too. Else a
+    rival that is behind there has no root. Who is not asked for has no gap.
     """
-    low, high, at_high, last = 0.0, min(limit, kinks[2]), math.inf, kinks[2]
-    for steps in range(MAX_STEPS):
-        h, slope, bend = _height(x, form, shape, own, other, base, best, rival)
-        if math.isnan(h):
-            return math.nan
-        if h < 0.0 and x >= limit:
-            return math.inf
-        if h < 0.0:
-            low = x
-        else:
-            high, at_high = x, h
-        close = high - low <= ENOUGH * high
-        if close and at_high == math.inf and high == limit:
-            # It never was above 0, and nobody has looked at the end yet.
-            x = limit
-            continue
-        if h == 0.0 or close:
-            return x
-        there = _look_ahead(x, h, slope, bend, last)
-        if low <= there <= high and _is_near(x, there, kinks, form[3]):
-            return there
-        x = _move(there, low, high, at_high, steps)
-    return math.nan
+    limit, falls = form[1], form[3]
+    low, high, seen = fill(0.0), min(last, limit), fill(0.0)
+    gap, base, root = load(known, GAP), load(known, BASE), fill(math.nan)
+    going = choose((gap == gap) & (last == last), fill(1.0), 0.0)  # noqa: PLR0124 (NaN)
+    longest, size, steps = fill(math.inf), fill(math.inf), 0
+    while steps < MAX_STEPS and some(going > 0.0):
+        level, slope, bend, since, until = climb(x, form, shape, prior, about, upper, lower)
+        if begins and steps == 0:
+            base = fill(0.0)
+            if not falls:
+                base = level + gap
+            store(known, BASE, base)
+        h = level - base
+        below = h < 0.0
+        low, high, seen = choose(below, x, low), choose(below, high, x), choose(below, seen, 1.0)
+        never, close = below & (x >= limit), high - low <= ENOUGH * high
+        if steps == 0 and not begins:
+            never = h < BEHIND
+        # It never was above 0, and nobody has looked at the end yet.
+        unseen = close & (seen == 0.0) & (high == limit)
+        # Of a search that begins, the end of the first term is what matters; then, of the last.
+        until, there = min(until, last), aim(x, h, slope, bend)
+        pole = until if begins and steps == 0 else last
+        far = below & (there > 0.1 * x + 0.9 * pole)
+        if some(far):
+            there = choose(far, pole - approach(h, slope, bend, pole - x), there)
+        inside = (h < VANISHED) & (slope > 0.0) & (slope < HUGE) & (abs(bend) < HUGE)
+        inside = inside & (there >= low) & (there <= high)
+        near = inside & _is_near(x, there, since, min(until, kink), last)
+        still = choose(near | ((h == 0.0) | (close & ~unseen)), 0.0, going)
+        still = choose((h == h) & ~never, still, 0.0)  # noqa: PLR0124 (NaN)
+        told = choose(near, there, x)
+        told = choose(never, math.inf, choose(h == h, told, math.nan))  # noqa: PLR0124 (NaN)
+        root, going = choose((going > 0.0) & (still <= 0.0), told, root), still
+        # Where to look next.
+        middle = 0.5 * low + 0.5 * high
+        other = choose(seen > 0.0, middle, min(middle, 64.0 * low))
+        other = choose(low > 0.0, other, 0.0625 * high)
+        inside = inside & (there > low) & (there < high) & (abs(there - x) < SHORTER * longest)
+        if begins and steps == 0:
+            most = min(last, 0.5 * limit)
+            inside, other = inside & (there < most), min(0.85 * most, 1.0)
+        there = choose(unseen, limit, choose(inside, there, other))
+        longest, size, x = size, abs(there - x), there
+        steps += 1
+    return root
+
+
+# Other rivals
 
 
 @inner
-def _begin(gap, slope, bend, last, limit):
-    """Return where the root seems to be, seen from 0."""
-    there, most = _look_ahead(0.0, -gap, slope, bend, last), min(0.5 * limit, last)
-    return there if 0.0 < there < most else min(1.0, 0.85 * most)
+def _list_rivals(first, limit, joint, prediction, runner_up, known, reached):
+    """Let only those reach anything that may be ahead of the runner-up where it flips a row.
+
+    Nobody does where it never does: the recursion makes sure.
+    """
+    for lane in range(WIDE):
+        i = min(first + lane, len(joint) - 1)
+        least = reached[runner_up[i] * WIDE + lane] * FLOOR
+        for c in range(joint.shape[1]):
+            mine = c in (prediction[i], runner_up[i])
+            behind = mine or not known[FOUND + lane] < limit or reached[c * WIDE + lane] < least
+            reached[c * WIDE + lane] = 0.0 if behind else 1.0
+
+
+@inner
+def _take_rivals(classes, whole, known, reached):
+    """Let each lane have the first class that is ahead, which then is no more; tell if any has."""
+    taken = False
+    for lane in range(WIDE):
+        known[GAP + lane] = math.nan
+        for c in range(classes):
+            if reached[c * WIDE + lane] > 0.0 and known[FOUND + lane] == known[FOUND + lane]:
+                reached[c * WIDE + lane], known[GAP + lane], taken = 0.0, 0.0, True
+                whole[RIVAL + lane] = c * WIDTH + P
+                break
+    return taken
+
+
+@inner
+def _settle(root, whole, known):
+    """Keep what was found, if it comes first; of several at once, the first that was found."""
+    store(known, ROOT, root)
+    for lane in range(WIDE):
+        x = known[ROOT + lane]
+        if known[GAP + lane] == known[GAP + lane] and not x >= known[FOUND + lane]:
+            known[FOUND + lane], whole[CLASS + lane] = x, whole[RIVAL + lane] // WIDTH
 
 
 @kernel(
     types.void(
-        *(code_matrix, int_vector, float_matrix, float_matrix, float_matrix, types.float64),
-        *(types.float64, types.float64, types.boolean, types.boolean, int_vector, int_vector),
+        *(code_matrix, int_vector, float_matrix, float_matrix, float_matrix, singles),
+        *(
+            types.float64,
+            types.float64,
+            types.float64,
+            types.boolean,
+            types.boolean,
+            int_vector,
+            int_vector,
+        ),
         *(int_vector_out, float_vector_out, float_vector_out, float_vector_out),
-        *(float_vector_out, int_vector_out),
+        *(float_vector_out, float_vector_out, float_vector_out, int_vector_out),
     )
 )
 def search(
@@ -299,6 +231,7 @@ def search(
     joint,
     class_table,
     feature_table,
+    feature_sides,
     cut,
     limit,
     chi2,
@@ -307,73 +240,63 @@ def search(
     prediction,
     runner_up,
     whole,
-    own,
-    other,
-    kinks_of,
+    known,
+    reached,
+    about,
+    upper,
+    lower,
     found,
     tipping,
 ):
     """Write the x where each prediction flips, and the class it flips to; NaN where unsure.
 
+    The runner-up comes first. Most others are still behind at its root; those that are not are
+    searched for, each lane having its own.
+
     Parameters
     ----------
     cells, terms, joint : see `means.Means`; all terms of a row, and then the next
     class_table, feature_table : the columns of `products.COLUMNS`
-    cut, limit, chi2, fractional, falls : see `products.BallTables`
+    feature_sides, cut, limit, chi2, fractional, falls : see `products.BallTables`
     prediction, runner_up : (rows,)
-    whole, own, other, kinks_of : to work in, see `make_room`
+    whole, known, reached, about, upper, lower : to work in, see `make_room`
     found, tipping : (rows,), written
     """
     features, classes = cells.shape[1], joint.shape[1]
-    most = len(cells) // max(len(joint), 1)
-    form = cut, chi2, fractional, falls
-    for row in range(len(joint)):
-        best, count = prediction[row], terms[row]
-        width = (count + WIDE - 1) // WIDE * WIDE
-        shape = count, features, width
-        nothing = len(feature_table) - classes
-        _locate_terms(cells, row * most, count, width, nothing, whole)
-        found[row], tipping[row] = math.inf, -1
-        score, ends, base = joint[row, best], (math.inf, math.inf, math.inf), 0.0
-        if chi2 > 0.0 and class_table[best, P] > ALL_BUT_ONE:
-            found[row] = math.nan
-            continue
+    nothing, form = len(feature_table) - classes, (cut, limit, chi2, falls)
+    sides = about, upper, lower
+    for first in range(0, len(joint), WIDE):
+        count = _choose_rows(first, terms, joint, features, prediction, runner_up, whole, known)
+        shape = count, features, fractional
+        kink, last = lay_out(
+            first, falls, cells, terms, shape, feature_table, nothing, whole, *sides
+        )
+        own, other, rate, end = lay_out_prior(class_table, whole, fractional)
         if falls:
-            end = 1.0 / class_table[best, L_RATE]
-            if chi2 > 0.0:
-                end = math.sqrt(class_table[best, P] / (1.0 - class_table[best, P])) / chi2
-            first, second, last = _lay_out(
-                feature_table, whole, best, *shape, L, fractional, own, kinks_of
+            last = choose(rate == rate, min(last, 1.0 / rate), math.nan)  # noqa: PLR0124 (NaN)
+        if chi2 > 0.0:
+            a = own[0]
+            last = choose(a > ALL_BUT_ONE, math.nan, min(last, math.sqrt(a / (1.0 - a)) / chi2))
+        root = _search(
+            fill(0.0), known, True, last, min(kink, end), form, shape, (own, other), *sides
+        )
+        store(known, FOUND, root)
+        if classes > 2:
+            foresee(
+                *(known[FOUND:], first, cells, terms, form, shape, nothing, own),
+                *(class_table, feature_sides, reached),
             )
-            ends = min(first, end), min(second, end), min(last, end)
-        for turn in range(classes + 1):
-            rival = runner_up[row] if turn == 0 else np.int64(turn - 1)
-            if rival < 0 or rival == best or (turn > 0 and rival == runner_up[row]):
-                continue
-            gap = score - joint[row, rival]
-            if not gap < math.inf or gap < 1e10 * ROUNDING * (features + abs(score)):
-                # Nothing to compare with, or rounding would show in h.
-                found[row] = math.nan
-                break
-            kink, _, _ = _lay_out(
-                feature_table, whole, rival, *shape, P, fractional, other, kinks_of
+            _list_rivals(first, limit, joint, prediction, runner_up, known, reached)
+        while classes > 2 and _take_rivals(classes, whole, known, reached):
+            kink, _ = lay_out(
+                first, False, cells, terms, shape, feature_table, nothing, whole, *sides
             )
-            kink = min(kink, class_table[rival, CUT])
-            kinks = min(ends[0], kink), ends[1], ends[2], kink
-            start = min(found[row], limit) if turn > 0 else 0.0
-            pair = class_table[best], class_table[rival]
-            h, slope, bend = _height(start, form, shape, own, other, base, *pair)
-            if turn == 0:
-                base = h + gap
-                start = _begin(gap, slope, bend, ends[2], limit)
-            elif found[row] < math.inf and h < -1e-9:
-                continue
-            x = _find_root(start, limit, kinks, form, shape, own, other, base, *pair)
-            if math.isnan(x):
-                found[row] = x
-                break
-            if x < found[row]:
-                found[row], tipping[row] = x, rival
-        if found[row] == math.inf or found[row] >= limit:
+            own, other, _, end = lay_out_prior(class_table, whole, fractional)
+            x, kink = load(known, FOUND), min(kink, end)
+            root = _search(x, known, False, last, kink, form, shape, (own, other), *sides)
+            _settle(root, whole, known)
+        for lane in range(min(WIDE, len(joint) - first)):
             # At the end of its range, and where nothing flips, the recursion makes sure.
-            found[row] = math.nan
+            x = known[FOUND + lane]
+            found[first + lane] = x if x < limit else math.nan
+            tipping[first + lane] = whole[CLASS + lane]

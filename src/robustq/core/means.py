@@ -67,11 +67,14 @@ class Means:
         x, tipping = np.empty(len(self.cells)), np.empty(len(self.cells), dtype=np.int64)
         _mean_kernels.search(
             *(self.cells.reshape(-1, self.cells.shape[2]), self.terms, self.joint),
-            *(made.prior, made.features, made.cut),
+            *(made.prior, made.features, made.feature_sides, made.cut),
             *(min(made.limit, FARTHEST) * (1.0 - 1e-9), made.chi2, made.fractional),
             made.falls or made.fractional,
             *(found.prediction, found.runner_up),
-            *(*_mean_kernels.make_room(*self.cells.shape[1:]), x, tipping),
+            *_mean_kernels.make_room(
+                self.joint.shape[1], *self.cells.shape[1:], fractional=made.fractional
+            ),
+            *(x, tipping),
         )
         return x, tipping
 

@@ -10,7 +10,6 @@ from robustq.core._joint_kernels import (
     ROWS,
     SAFE,
     keep,
-    locate,
     multiply_four,
     rank_some,
     take_logs,
@@ -154,7 +153,8 @@ def is_whole(codes):
 @inner
 def _find_plain_cells(codes, offsets, classes, parents, steps, places, cells):
     """Write where the codes of rows stand, if none is missing and all features have the class."""
-    locate(codes, offsets, np.int32(classes), np.int32(0), places, cells)
+    for i in range(len(codes)):
+        places[i] = np.int32(offsets[i] + codes[i] * np.int32(classes))
     for k in range(parents.shape[0]):
         whose, step = parents[k], steps[k]
         for i in range(len(codes)):

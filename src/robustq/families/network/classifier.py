@@ -280,6 +280,11 @@ class BayesianNetworkClassifier(GenerativeClassifier):
         if mixture != is_one_of(self.structure, "aode"):
             self.structure = "aode" if mixture else "tan"
 
+    def _count_found(self) -> int:
+        # Places in tables are half as wide as numbers are.
+        pairs = len(self.encoding_.names) ** 2 // 2
+        return super()._count_found() + pairs * isinstance(self.model_, NetworkMixture)
+
     # The network itself
 
     @property
