@@ -17,7 +17,10 @@ from robustq import (
     RobustqError,
     UnsupportedError,
 )
+from robustq.core import engine
+from robustq.core.neighbourhoods import read
 from robustq.perturbations import get
+from robustq.tables import Table
 from tests.core.documents import as_table, random_forest, random_naive_bayes, random_rows
 
 HEADER: dict[str, Any] = {
@@ -196,6 +199,41 @@ def test_a_circuit_equals_the_model_it_came_from(kind, seed, tmp_path):
         assert again.to_dict() == circuit.to_dict()
         assert np.array_equal(again.robustness(X, "tv_all"), circuit.robustness(X, "tv_all"))
         assert np.array_equal(again.predict(X), model.predict(X))
+
+
+def make_unlikely(rare, *, turned):
+    """Return a mean of three products: one for the prediction, and two far less likely ones."""
+    nodes: list[dict[str, Any]] = []
+    features, children = 8, []
+    pairs = [(0.9, 0.5), *[(0.9, rare), (0.45, rare)][:: -1 if turned else 1]]
+    for ahead, value in pairs:
+        first = len(nodes)
+        nodes.append({"class_probs": [ahead, 1.0 - ahead], "part": None})
+        probs: dict[str, Any] = {"probs": [value, 1.0 - value], "part": None}
+        nodes.extend({"feature": i} | probs for i in range(features))
+        nodes.append({"product": list(range(first, len(nodes)))})
+        children.append(len(nodes) - 1)
+    nodes.append({"sum": children, "weights": [0.3, 0.35, 0.35], "part": "root"})
+    names = [{"name": f"x{i}", "categories": ["0", "1"]} for i in range(features)]
+    document = HEADER | {"features": names, "nodes": nodes, "root": len(nodes) - 1}
+    return CircuitClassifier.from_dict(document), as_table(document, [[0] * features])
+
+
+@pytest.mark.parametrize("general", [False, True])
+@pytest.mark.parametrize("ball", ["epsilon", "tv", "chi2", "pari_mutuel", "kl"])
+def test_what_is_far_less_likely_decides_when_all_else_is_given_up(ball, general):
+    found = []
+    for rare, turned in itertools.product([1e-5, 1e-19, 1e-20, 1e-30, 1e-60, 1e-100], [0, 1]):
+        model, X = make_unlikely(rare, turned=bool(turned))
+        bound = read(ball, parts=["root"]).bind(model.model_, ())
+        rows = model.encoding_.encode(Table.read(X))
+        found += (
+            engine.quantify(model.model_, rows, [bound], general=general).robustness[0].tolist()
+        )
+    # However much less likely: after the first one, the second gives way to the third.
+    expected = {"epsilon": 1.0, "tv": 0.3 + 0.215 / 0.9}.get(ball, found[0])
+    assert found == pytest.approx([expected] * 12, rel=1e-9)
+    assert found[0] > {"chi2": 0.3 / 0.7, "kl": -np.log(0.7)}.get(ball, 0.5)
 
 
 def test_ties_and_impossible_rows():

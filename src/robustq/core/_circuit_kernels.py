@@ -22,8 +22,22 @@ from robustq.kernels import (
     kernel,
 )
 
-from ._program_kernels import count_siblings, write_program
-from ._value_kernels import evaluate, log_ratio
+from ._ball_kernels import lower_bound, upper_bound
+from ._program_kernels import (
+    DONE,
+    FALL,
+    FALL_SCALE,
+    NODE,
+    PUSH,
+    RISE,
+    RISE_SCALE,
+    WHAT,
+    count_siblings,
+    set_form,
+    write_program,
+)
+from ._scale_kernels import shrink
+from ._value_kernels import EVERY, EXPONENT, VALUE_AT, evaluate, log_ratio
 from .modes import ENDLESS
 from .scale import STEP
 
@@ -61,7 +75,11 @@ room_type = types.Tuple(
         *(float_matrix_out, float_vector_out, int_vector_out, int_vector_out, float_matrix_out),
     )
 )
-ORDER, SMALL = 17, 18  # where a machine keeps in what order outcomes stand
+# What a machine consists of, see `_load`; in ORDER and SMALL it keeps in what order outcomes stand.
+BASE, COUNT, STEPS, GAINS, PROBS, EXTRA, SLOT, KEPT, FORMS = 0, 1, 2, 6, 7, 8, 9, 10, 11
+ORDER, SMALL, TWO = 17, 18, 19
+SIBLINGS = 3  # of the room
+FEW = 8  # classes that are looked at one by one
 
 
 @inner
@@ -196,6 +214,51 @@ def _find_root(
     return 0.5 * (x1 + x2)
 
 
+@inner
+def _is_one_sum(classes, machine):
+    """Tell whether all there is is a sum over the classes of products, each of one class."""
+    count, steps, extra, slot = machine[COUNT], machine[STEPS], machine[EXTRA], machine[SLOT]
+    if count != classes + 1:
+        return False
+    for c in range(classes):
+        node = steps[c, NODE]
+        if steps[c, WHAT] != PUSH or extra[node] >= 0 or slot[node] != c:
+            return False
+    return True
+
+
+@inner
+def _bound_weight(mode, x, c, falls, machine):
+    """Return the lower bound of the weight of a class, or the upper one."""
+    node, room = machine[STEPS][c, DONE], machine[TWO]
+    weight, gain = machine[PROBS][node], machine[GAINS][node - machine[BASE]]
+    set_form(mode, weight, gain, node, machine[FORMS], room, 0)
+    if falls:
+        return lower_bound(mode, x, weight, gain, room[FALL, 0], room[FALL_SCALE, 0])
+    return upper_bound(mode, x, weight, gain, room[RISE, 0], room[RISE_SCALE, 0])
+
+
+@inner
+def _mark_behind(mode, x, best, classes, machine, behind):
+    """Write which classes have not caught up at x for certain.
+
+    All are looked at in one go, as if each could have the weight that suits it best.
+    """
+    for c in range(classes):
+        behind[c] = 0
+    if classes <= FEW or x >= ENDLESS or not _is_one_sum(classes, machine):
+        return
+    _look(mode, False, 0.0, 0.0, x, best, EVERY, machine)
+    kept = machine[KEPT]
+    low = kept[VALUE_AT, best] * _bound_weight(mode, x, best, True, machine)
+    for c in range(classes):
+        steps = np.int64(kept[EXPONENT, best] - kept[EXPONENT, c])
+        high = -kept[VALUE_AT, c] * _bound_weight(mode, x, c, False, machine)
+        # Far apart in scale, only the higher one can be ahead.
+        ahead = high * shrink(steps) >= low * shrink(-steps) * (1.0 - 1e-9)
+        behind[c] = np.int64(not ahead)
+
+
 @kernel(
     types.void(
         *(types.int64, types.UniTuple(types.float64, 4), evidence_type, chosen_type, leads_type),
@@ -216,14 +279,19 @@ def solve(mode, ends, evidence, chosen, leads, prediction, runner_up, room, foun
     found, tipping : (rows,), written
     """
     limit, farthest, unbacked, start = ends
+    classes, behind = leads[1].shape[1], room[SIBLINGS]  # of which nobody asks any more
     for row in range(len(found)):
         best = prediction[row]
         found[row], tipping[row] = math.inf, -1
         machine = _load(mode, row, evidence, chosen, room)
-        for turn in range(leads[1].shape[1] + 1):
+        for turn in range(classes + 1):
+            if turn == 1:
+                _mark_behind(mode, found[row], best, classes, machine, behind)
             # The runner-up is the first: who comes after mostly needs one look.
             rival = runner_up[row] if turn == 0 else np.int64(turn - 1)
             if rival < 0 or rival == best or (turn > 0 and rival == runner_up[row]):
+                continue
+            if turn > 0 and behind[rival] > 0:
                 continue
             lead, place, near = _find_lead(mode, row, leads, best, rival, machine)
             if found[row] < math.inf:

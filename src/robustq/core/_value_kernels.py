@@ -48,16 +48,19 @@ from ._program_kernels import (
 )
 from ._scale_kernels import shrink
 from .modes import CHI2, ENDLESS, EPSILON, KL, PARI_MUTUEL, TV, USER
-from .scale import LOG_STEP, LOWEST, UPMOST
+from .scale import LOG_STEP, LOWEST, NOTHING, UPMOST
 
-__all__ = ["evaluate", "log_ratio"]
+__all__ = ["EVERY", "EXPONENT", "VALUE_AT", "evaluate", "log_ratio"]
 
 # The rows of what is known of the children on the stack.
 VALUE_AT, CHANGE, EXPONENT, WEIGHT, CHILD_GAIN = range(5)
 
+EVERY = -2  # as a rival: each class but the best
 RARE = 1e-6
 SAFE = 1e-280  # a product above this has not underflowed on the way
 FAR = 1e100  # beyond, a factor might underflow
+TOLD = 1e-140  # beside 1, what is smaller may lose its digits where it is squared
+GIVEN_UP = 1e100  # stands for what is larger than all others, however much, and has no weight left
 
 
 @inner
@@ -230,9 +233,38 @@ def _read_children(first, count, rest, stack, work, scale):
 
 
 @inner
+def _find_next_scale(first, count, stack, work):
+    """Return the scale of the largest child that others are too large to be seen beside.
+
+    That of nobody if one of these still has a weight: then nothing hangs on smaller ones.
+    """
+    f, moved, scale = work[1], work[3], np.int64(NOTHING)
+    for k in range(count):
+        if abs(f[k]) < TOLD:
+            if stack[VALUE_AT, first + k] != 0.0:
+                scale = max(scale, np.int64(stack[EXPONENT, first + k]))
+        elif moved[k] > 0.0:
+            return np.int64(NOTHING)
+    return scale
+
+
+@inner
+def _read_smaller(first, count, stack, work, scale):
+    """Write the values of children as they are beside the largest of those up to a scale."""
+    f, largest = work[1], 0.0
+    for k in range(count):
+        steps = scale - np.int64(stack[EXPONENT, first + k])
+        f[k] = stack[VALUE_AT, first + k] * shrink(steps)
+        largest = max(largest, abs(f[k]) if steps >= 0 else 0.0)
+    for k in range(count):
+        below = stack[EXPONENT, first + k] <= scale
+        f[k] = f[k] / largest if below or f[k] == 0.0 else GIVEN_UP
+
+
+@inner
 def _mix(mode, near, x, first, count, rest, forms, stack, nodes, work, order, room, result):
     """Return the lower expectation of the children of a sum; write what is gained and lost."""
-    scale = np.int64(-(2**40))
+    scale = np.int64(NOTHING)
     for k in range(count):
         if stack[VALUE_AT, first + k] != 0.0 or stack[CHANGE, first + k] != 0.0:
             scale = max(scale, np.int64(stack[EXPONENT, first + k]))
@@ -249,7 +281,15 @@ def _mix(mode, near, x, first, count, rest, forms, stack, nodes, work, order, ro
         _move_two(mode, x, 1 - high, high, forms, nodes, stack, first, work, room)
     else:
         size = ENDLESS if x >= ENDLESS else x * gain
-        pivot = shift_weights(mode, size, total, order, work)
+        smaller = np.int64(NOTHING)
+        while True:
+            pivot = shift_weights(mode, size, total, order, work)
+            last, smaller = smaller, np.int64(NOTHING)
+            if not near:
+                smaller = _find_next_scale(first, count, stack, work)
+            if smaller == NOTHING or smaller == last:
+                break
+            _read_smaller(first, count, stack, work, smaller)
     if near:
         v, d = 0.0, 0.0
         for k in range(count):
@@ -301,7 +341,8 @@ def evaluate(mode, near, x, best, rival, machine):
                 )
             else:
                 label = slot[node]
-                v = 1.0 if label == best else (-1.0 if label == rival else 0.0)
+                against = label == rival or rival == EVERY
+                v = 1.0 if label == best else (-1.0 if against else 0.0)
         elif steps[i, WHAT] == COPY:
             top += 1
             done = steps[i, CHILDREN]

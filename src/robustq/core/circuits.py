@@ -111,7 +111,8 @@ class Circuits(NamedTuple):
 
     def _room(self) -> tuple[Any, ...]:
         e = self.evidence
-        longest = int(np.diff(e.starts).max(initial=1))
+        # Of each class is noted whether it is behind, however little a row reaches.
+        longest = int(np.diff(e.starts).max(initial=max(1, self.class_probs.shape[1])))
         return make_room(longest, int(e.arity[e.op == SUM].max(initial=2)) + 1)
 
 

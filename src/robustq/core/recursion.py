@@ -42,8 +42,9 @@ __all__ = [
     "unit_of",
 ]
 
-FLUSHED = -1000  # exponents so far below the largest are taken as 0, as long as that one counts
-HIDDEN = 2.0**-900
+# Exponents so far below the largest are taken as 0, as long as that one counts: squares of what is
+# there must not underflow.
+FLUSHED, HIDDEN = -450, 2.0**-400
 NOTHING = -(1 << 50)  # the exponent of 0: far below any other, and so are sums of a few hundred
 
 
