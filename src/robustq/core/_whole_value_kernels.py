@@ -3,6 +3,8 @@
 The value of a tree is the lower expectation of 1_ĉ − 1_c at its leaf, times lower bounds of all
 factors above and beside it if that is positive, or else upper ones. Bounds are straight lines in y,
 cut to [0, 1]; products of them are the same whichever classes are compared.
+
+Trees stand side by side, `LANES` at once. Lanes beyond the last tree repeat it, without a weight.
 """
 
 import math
@@ -10,16 +12,17 @@ import math
 import numpy as np
 
 from robustq.kernels import inner
-from robustq.vectors import LANES, fill, store
+from robustq.vectors import LANES, choose, fill, how_many, largest, some, store, total, turn
 from robustq.vectors import load as load_lanes
 
-from ._ball_kernels import shift_chi2, shift_tv, sort
+from ._ball_kernels import shift_chi2, shift_tv
 from .modes import CHI2, EPSILON, TV
 
 __all__ = [
-    "CONTEST",
     "EDGES",
+    "PATH",
     "WORK",
+    "W",
     "compare",
     "find_ends",
     "find_products",
@@ -28,80 +31,100 @@ __all__ = [
     "oppose",
 ]
 
-SMALLEST = 1e-150  # the largest value of a tree, below which others might underflow
+SMALLEST = 1e-140  # the largest value of a tree, below which others might underflow
 FAINT = 1e-100  # what is left of it
 RARE = 1e-9
-# The rows of what is known of two classes at the leaves: both probabilities, that of all others,
-# and the deviation of 1_ĉ − 1_c.
-CONTEST = A, B, REST, DEVIATION = range(4)
-# The factors of a row, one column for each tree: probabilities, and under χ² how fast their bounds
-# leave them. What fills up is cut to 1, whatever is taken from it.
+PATH = START, LENGTH = range(2)  # of the weights above a leaf
+# The factors of a row, level by level: probabilities, and under χ² how fast their bounds leave
+# them.
 EDGES = P, SPREAD = range(2)
-FILLING = 1e300
-LOWER, UPPER = range(2)  # products
-# Weights, values, shifts and moved weights of trees, three rows for χ², and the smallest factors.
-WORK = W, F, SHIFT, MOVED, MASS, REACH, VARIANCE, LEAST = range(8)
+# What is known of each tree of a row: the products of all lower and of all upper bounds; the
+# probabilities at its leaf of two classes and of all others, and the deviation of 1_ĉ − 1_c; what
+# is not perturbed, and the smallest factor; where it ceases to speak for the prediction; its
+# weight, its value, and room to move weights in.
+WORK = LOWER, UPPER, A, B, REST, DEVIATION, STILL, LEAST, END, W, F, SHIFT, MOVED, *_ = range(16)
+MASS, REACH, VARIANCE = range(13, 16)
+COMMON = 1e-4  # weights above this are not rare
+NARROW = 1e-6  # a variance below this, relative to the square of values, is of nearly equal ones
+SMALL = 0.999  # of what empties a tree
 
 
 # Factors
 
 
 @inner
-def load(row, mode, p, counts, edges, least):
-    """Write the factors of a row, trees side by side; return how many levels there are.
+def load(row, mode, leaves, paths, features, factors, still, room):
+    """Write the factors of a row, trees side by side; tell whether all of them are known.
 
-    Short paths are filled up. Also write the smallest factor of each tree, the first one that falls
-    to 0.
+    First weights, then features, of which each tree has as many; levels that only some trees
+    have are filled up. Also write the smallest factor of each tree, the first one that falls to 0.
     """
-    trees, levels = counts.shape[1], np.int64(0)
-    for tree in range(trees):
-        levels = max(levels, counts[row, tree])
-    for tree in range(trees):
-        smallest = 1.0
-        for k in range(counts[row, tree]):
-            edges[P, k, tree] = p[row, tree, k]
-            smallest = min(smallest, p[row, tree, k])
-        for k in range(counts[row, tree], levels):
-            edges[P, k, tree] = FILLING
-        least[tree] = smallest
-    if mode == CHI2:
-        for k in range(levels):
-            for tree in range(trees):
-                q = edges[P, k, tree]
-                edges[SPREAD, k, tree] = math.sqrt(max(q * (1.0 - q), 0.0))
-    return levels
+    spans, weights = paths
+    edges, levels, places, work, _ = room
+    trees, wide, most, width = factors.shape[1], factors.shape[2], edges.shape[2], work.shape[1]
+    clear = True
+    for group in range(len(levels)):
+        longest, start = np.int64(0), group * most * LANES
+        for lane in range(LANES):
+            tree = min(group * LANES + lane, trees - 1)
+            longest = max(longest, spans[leaves[row, tree], LENGTH])
+            work[STILL, group * LANES + lane] = still[row, tree]
+            clear &= not math.isnan(still[row, tree])
+        for first in range(0, longest, LANES):
+            for lane in range(LANES):
+                leaf = leaves[row, min(group * LANES + lane, trees - 1)]
+                inside = first < spans[leaf, LENGTH]
+                places[lane] = spans[leaf, START] + first if inside else len(weights) - LANES
+            turn(weights, places, edges, start + first * LANES)
+        for first in range(0, features, LANES):
+            for lane in range(LANES):
+                tree = min(group * LANES + lane, trees - 1)
+                places[lane] = (row * trees + tree) * wide + first
+            turn(factors, places, edges, start + (longest + first) * LANES)
+        levels[group] = longest + features
+        least = fill(1.0)
+        for level in range(levels[group]):
+            q = load_lanes(edges, start + level * LANES)
+            least = min(least, q)
+            if mode == CHI2:
+                at = (len(levels) * most + level) * LANES + start
+                store(edges, at, math.sqrt(max(q * (1.0 - q), 0.0)))
+        store(work, LEAST * width + group * LANES, least)
+    return clear
 
 
 @inner
 def find_products(y, machine):
-    """Write the products of all lower and of all upper bounds of every tree, several at once."""
-    mode, levels, edges, products = machine[0][0], machine[1], machine[2], machine[3]
-    most, width = edges.shape[1], products.shape[1]
+    """Write the products of all lower and of all upper bounds of every tree."""
+    mode = machine[0][0]
+    edges, levels, _, work, _ = machine[1]
+    most, width = edges.shape[2], work.shape[1]
     keep = 1.0 - y if mode == EPSILON else 1.0
     fall = 0.0 if mode == EPSILON else y
-    for tree in range(0, width, LANES):
+    for group in range(len(levels)):
         lower, upper = fill(1.0), fill(1.0)
-        for k in range(levels):
-            q = load_lanes(edges, (P * most + k) * width + tree)
+        for level in range(levels[group]):
+            at = (group * most + level) * LANES
+            q = load_lanes(edges, at)
             falls, rises = q * keep - fall, q * keep + y
             if mode == CHI2:
-                part = load_lanes(edges, (SPREAD * most + k) * width + tree) * y
+                part = load_lanes(edges, len(levels) * most * LANES + at) * y
                 falls, rises = q - part, q + part
             lower *= min(max(falls, 0.0), 1.0)
             upper *= min(rises, 1.0)
-        store(products, LOWER * width + tree, lower)
-        store(products, UPPER * width + tree, upper)
+        store(work, LOWER * width + group * LANES, lower)
+        store(work, UPPER * width + group * LANES, upper)
 
 
 # Classes
 
 
 @inner
-def oppose(best, rival, class_probs, leaves, contest):
+def oppose(mode, row, best, rival, class_probs, leaves, work):
     """Write what the leaves of a row say of two classes."""
-    classes = class_probs.shape[1]
-    for tree in range(len(leaves)):
-        leaf = leaves[tree]
+    classes, (trees, width) = class_probs.shape[1], (leaves.shape[1], work.shape[1])
+    for lane in range(width):
+        leaf = leaves[row, min(lane, trees - 1)]
         a, b = class_probs[leaf, best], class_probs[leaf, rival]
         rest = 1.0 - a - b if classes > 2 else 0.0
         if classes > 2 and rest < RARE:
@@ -109,24 +132,25 @@ def oppose(best, rival, class_probs, leaves, contest):
             rest = 0.0
             for c in range(classes):
                 rest += class_probs[leaf, c] if c != best and c != rival else 0.0
-        contest[A, tree], contest[B, tree], contest[REST, tree] = a, b, rest
-        contest[DEVIATION, tree] = math.sqrt((a + b) * rest + 4.0 * a * b)
+        work[A, lane], work[B, lane], work[REST, lane] = a, b, rest
+    for lane in range(0, width if mode == CHI2 else 0, LANES):
+        a, b = load_lanes(work, A * width + lane), load_lanes(work, B * width + lane)
+        rest = load_lanes(work, REST * width + lane)
+        store(work, DEVIATION * width + lane, math.sqrt((a + b) * rest + 4.0 * a * b))
 
 
 @inner
 def _contrast_chi2(y, a, b, rest, deviation):
     """Return the lower expectation of 1_ĉ − 1_c: μ − σy, until ĉ is empty; see `ChiSquared`."""
-    if y == 0.0 or deviation == 0.0:
-        return a - b
-    if y * (1.0 - a + b) < deviation and a > 0.0:
-        return a - b - y * deviation
-    if b == 0.0:
-        return 0.0
+    value = a - b - y * deviation
+    whole = (deviation == 0.0) | ((y * (1.0 - a + b) < deviation) & (a > 0.0))
+    if not some(~whole):
+        return value
     mass = rest + b
     excess = max(y * y * mass - a, 0.0)
-    if excess * b >= rest:
-        return -1.0
-    return -(b + math.sqrt(excess * b * rest)) / mass
+    partly = -(b + math.sqrt(excess * b * rest)) / mass
+    emptied = choose(excess * b >= rest, -1.0, partly)
+    return choose(whole, value, choose(b > 0.0, emptied, 0.0))
 
 
 @inner
@@ -134,27 +158,128 @@ def _contrast(mode, y, a, b, rest, deviation):
     if mode == EPSILON:
         return (1.0 - y) * (a - b) - y
     if mode == TV:
-        return max(a - y, 0.0) - min(b + y, 1.0)
-    return _contrast_chi2(y, a, b, rest, deviation)
+        # Of equal classes, whatever is moved counts.
+        return a - b - (min(a, y) + min(1.0 - b, y))
+    return a - b if y == 0.0 else _contrast_chi2(y, a, b, rest, deviation)
+
+
+@inner
+def _find_values(y, machine):
+    """Write what each tree is worth; return the largest and the smallest value."""
+    mode, classes_move, _ = machine[0]
+    work = machine[1][3]
+    width, size = work.shape[1], y if classes_move else 0.0
+    top, bottom = fill(-math.inf), fill(-math.inf)
+    for lane in range(0, width, LANES):
+        value = _contrast(
+            *(mode, size, load_lanes(work, A * width + lane), load_lanes(work, B * width + lane)),
+            load_lanes(work, REST * width + lane),
+            load_lanes(work, DEVIATION * width + lane),
+        )
+        lower = load_lanes(work, LOWER * width + lane)
+        upper = load_lanes(work, UPPER * width + lane)
+        value = value * choose(value > 0.0, lower, upper) * load_lanes(work, STILL * width + lane)
+        store(work, F * width + lane, value)
+        top, bottom = max(top, value), max(bottom, -value)
+    return largest(top), -largest(bottom)
 
 
 # The root
 
 
 @inner
-def _move_weights(mode, y, work, order, count):
-    """Write the weights of trees that make the expectation of their values smallest."""
-    w, f, shift, moved = work[W], work[F], work[SHIFT], work[MOVED]
+def _weigh_epsilon(y, low, work):
+    """Return what is gained and lost where y of all weight goes to the smallest value."""
+    width, gained, lost = work.shape[1], fill(0.0), fill(0.0)
+    for lane in range(0, width, LANES):
+        part = load_lanes(work, W * width + lane) * load_lanes(work, F * width + lane)
+        gained += max(part, 0.0)
+        lost += max(-part, 0.0)
+    gained, lost = (1.0 - y) * total(gained), (1.0 - y) * total(lost)
+    return gained + y * max(low, 0.0), lost + y * max(-low, 0.0)
+
+
+@inner
+def _weigh_tv(y, high, low, work):
+    """Return the same where the largest value has more weight than y."""
+    width, gained, lost, tops = work.shape[1], fill(0.0), fill(0.0), fill(0.0)
+    for lane in range(0, width, LANES):
+        w, f = load_lanes(work, W * width + lane), load_lanes(work, F * width + lane)
+        tops += choose(f < high, 0.0, w)
+        part = choose(f < high, w * f, 0.0)
+        gained += max(part, 0.0)
+        lost += max(-part, 0.0)
+    top, bottom = (total(tops) - y) * high, y * low
+    gained, lost = total(gained) + max(top, 0.0), total(lost) + max(-top, 0.0)
+    return gained + max(bottom, 0.0), lost + max(-bottom, 0.0)
+
+
+@inner
+def _weigh_chi2(y, high, size, work):
+    """Return the same where no tree is emptied, and no difference of values is small; else NaN."""
+    width, mean, spread = work.shape[1], fill(0.0), fill(0.0)
+    unit = 1.0 / size
+    for lane in range(0, width, LANES):
+        w, f = load_lanes(work, W * width + lane), load_lanes(work, F * width + lane)
+        mean += w * (f * unit)
+    middle = total(mean)
+    for lane in range(0, width, LANES):
+        w, f = load_lanes(work, W * width + lane), load_lanes(work, F * width + lane)
+        gap = f * unit - middle
+        spread += w * gap * gap
+    variance, above = total(spread), y * (high * unit - middle)
+    if not (variance > NARROW and above * above < SMALL * variance):
+        return math.nan, math.nan
+    tilt, gained, lost = y / math.sqrt(variance), fill(0.0), fill(0.0)
+    for lane in range(0, width, LANES):
+        w, f = load_lanes(work, W * width + lane), load_lanes(work, F * width + lane)
+        part = w * f * (1.0 - tilt * (f * unit - middle))
+        gained += max(part, 0.0)
+        lost += max(-part, 0.0)
+    return total(gained), total(lost)
+
+
+@inner
+def _weigh(y, high, low, machine):
+    """Return what is gained and lost, where that is simple; or else NaN."""
+    mode, _, root_moves = machine[0]
+    work = machine[1][3]
+    weight = work[W, 0]
+    if not root_moves or mode == EPSILON:
+        return _weigh_epsilon(y if root_moves else 0.0, low, work)
     if mode == TV:
-        shift_tv(y, w, f, count, order, shift, moved)
-    elif mode == CHI2:
-        shift_chi2(y, w, f, count, order, shift, moved, work[MASS], work[REACH], work[VARIANCE])
-    else:
+        return _weigh_tv(y, high, low, work) if y <= weight else (math.nan, math.nan)
+    if weight <= COMMON:
+        return math.nan, math.nan
+    return _weigh_chi2(y, high, max(high, -low), work)
+
+
+@inner
+def _weigh_moved(y, size, machine):
+    """Return the same, tree after tree, in units of the largest value."""
+    mode, _, root_moves = machine[0]
+    work, order = machine[1][3], machine[1][4]
+    trees, f, moved = len(order) - 1, work[F], work[MOVED]
+    for i in range(trees):
+        f[i] /= size
+        moved[i] = work[W, i]
+    if root_moves and mode == TV:
+        shift_tv(y, work[W], f, trees, order, work[SHIFT], moved)
+    elif root_moves and mode == CHI2:
+        w, shift = work[W], work[SHIFT]
+        shift_chi2(y, w, f, trees, order, shift, moved, work[MASS], work[REACH], work[VARIANCE])
+    elif root_moves:
         lowest = 0
-        for i in range(count):
+        for i in range(trees):
             lowest = i if f[i] < f[lowest] else lowest
-            moved[i] = (1.0 - y) * w[i]
+            moved[i] *= 1.0 - y
         moved[lowest] += y
+    gained, lost = 0.0, 0.0
+    for i in range(trees):
+        part = moved[i] * f[i]
+        gained += part if part > 0.0 else 0.0
+        lost -= part if part < 0.0 else 0.0
+    return gained, lost
 
 
 @inner
@@ -166,14 +291,13 @@ def _fall_of(mode, p):
 
 
 @inner
-def _vanishes(y, machine):
+def _vanishes(y, weights, machine):
     """Tell whether all values that count are 0, and none of them only too small for a float."""
-    still, work = machine[5], machine[6]
-    f, moved = work[F], work[MOVED]
-    for tree in range(len(still)):
-        least = work[LEAST, tree] if still[tree] > 0.0 else 0.0
+    work = machine[1][3]
+    for tree in range(len(machine[1][4]) - 1):
+        least = work[LEAST, tree] if work[STILL, tree] > 0.0 else 0.0
         falls = least - y * _fall_of(machine[0][0], least) > 0.0
-        if moved[tree] > 0.0 and (f[tree] != 0.0 or falls):
+        if weights[tree] > 0.0 and (work[F, tree] != 0.0 or falls):
             return False
     return True
 
@@ -181,30 +305,17 @@ def _vanishes(y, machine):
 @inner
 def compare(y, machine):
     """Return log P − log N, of what is gained and lost; NaN where either may have underflowed."""
-    mode, classes_move, root_moves = machine[0]
-    products, contest, still, work, order = machine[3:]
-    count = len(still)
-    w, f, moved = work[W], work[F], work[MOVED]
-    size, largest = y if classes_move else 0.0, 0.0
-    for i in range(count):
-        v = _contrast(
-            mode, size, contest[A, i], contest[B, i], contest[REST, i], contest[DEVIATION, i]
-        )
-        f[i] = v * (products[LOWER, i] if v > 0.0 else products[UPPER, i]) * still[i]
-        largest, moved[i] = max(largest, abs(f[i])), w[i]
-    if not largest > SMALLEST:
-        return -math.inf if largest == 0.0 and _vanishes(y, machine) else math.nan
-    for i in range(count):
-        f[i] /= largest
-    if root_moves:
-        _move_weights(mode, y, work, order, count)
-    gained, lost = 0.0, 0.0
-    for i in range(count):
-        part = moved[i] * f[i]
-        gained += part if part > 0.0 else 0.0
-        lost -= part if part < 0.0 else 0.0
-    if max(gained, lost) < FAINT:
-        return -math.inf if max(gained, lost) == 0.0 and _vanishes(y, machine) else math.nan
+    work = machine[1][3]
+    high, low = _find_values(y, machine)
+    size = max(high, -low)
+    if not size > SMALLEST:
+        return -math.inf if size == 0.0 and _vanishes(y, work[W], machine) else math.nan
+    gained, lost = _weigh(y, high, low, machine)
+    if not max(gained, lost) >= FAINT * size:
+        gained, lost = _weigh_moved(y, size, machine)
+        if max(gained, lost) < FAINT:
+            nothing = max(gained, lost) == 0.0 and _vanishes(y, work[MOVED], machine)
+            return -math.inf if nothing else math.nan
     if gained == 0.0:
         return -math.inf
     return math.log(gained / lost) if lost > 0.0 else math.inf
@@ -224,9 +335,17 @@ def _turn(mode, a, b, deviation):
     """Return where the lower expectation of 1_ĉ − 1_c, positive before, is 0."""
     if mode == EPSILON:
         return (a - b) / (1.0 + a - b)
+    return 0.5 * (a - b) if mode == TV else (a - b) / deviation
+
+
+@inner
+def _emptied(mode, least):
+    """Return where the smallest factor falls to 0."""
     if mode == TV:
-        return 0.5 * (a - b)
-    return (a - b) / deviation if deviation > 0.0 else math.inf
+        return choose(least < 1.0, least, math.inf)
+    falls = choose(least < 1.0, least * (1.0 - least), 0.0)
+    speed = math.sqrt(falls) if mode == CHI2 else least
+    return choose(falls > 0.0, least / speed, choose(least > 0.0, math.inf, 0.0))
 
 
 @inner
@@ -240,30 +359,45 @@ def _threshold(mode, root_moves, dead, trees):
 
 
 @inner
+def _count_dead(end, work):
+    """Return how many lanes hold trees that have ceased to speak for the prediction."""
+    dead, width = np.int64(0), work.shape[1]
+    for lane in range(0, width, LANES):
+        dead += how_many(load_lanes(work, END * width + lane) <= end)
+    return dead
+
+
+@inner
 def find_ends(machine):
     """Return up to where no tree speaks against the prediction, and from where none speaks for it.
 
     Trees stop to do so one after the other; the last ones may lose their weights before.
     """
     mode, classes_move, root_moves = machine[0]
-    contest, still, work, order = machine[4:]
-    trees, ends, birth = len(still), work[SHIFT], math.inf
-    for tree in range(trees):
-        a, b, ends[tree] = contest[A, tree], contest[B, tree], 0.0
-        if still[tree] > 0.0 and a <= b:
-            birth = 0.0 if a < b or (classes_move and b > 0.0) else birth
-        elif still[tree] > 0.0:
-            turn = _turn(mode, a, b, contest[DEVIATION, tree]) if classes_move else math.inf
-            # Under χ² a class of probability 0 stays one.
-            if mode != CHI2 or b > 0.0:
-                birth = min(birth, turn)
-            least = work[LEAST, tree]
-            if least < 1.0:
-                turn = min(turn, least / _fall_of(mode, least)) if least > 0.0 else 0.0
-            ends[tree] = turn
-    sort(ends, trees, order)
-    death = math.inf
-    for k in range(trees):
-        end = max(ends[order[k]], _threshold(mode, root_moves, k + 1, trees))
-        death = min(death, end)
-    return birth, death
+    work, trees = machine[1][3], len(machine[1][4]) - 1
+    width, birth, last = work.shape[1], fill(-math.inf), fill(-math.inf)
+    for lane in range(0, width, LANES):
+        a, b = load_lanes(work, A * width + lane), load_lanes(work, B * width + lane)
+        alive = load_lanes(work, STILL * width + lane) > 0.0
+        turns = fill(math.inf)
+        if classes_move:
+            turns = _turn(mode, a, b, load_lanes(work, DEVIATION * width + lane))
+        # Under χ² a class of probability 0 stays one.
+        born = choose(b > 0.0, turns, math.inf) if mode == CHI2 else turns
+        against = b > a
+        if classes_move:
+            against = b > 0.0 if mode == CHI2 else b >= 0.0
+        born = choose(a > b, born, choose((b > a) | against, 0.0, math.inf))
+        birth = max(birth, choose(alive, -born, -math.inf))
+        end = min(turns, _emptied(mode, load_lanes(work, LEAST * width + lane)))
+        end = choose(alive & (a > b), end, 0.0)
+        store(work, END * width + lane, end)
+        last = max(last, end)
+    first, death = -largest(birth), largest(last)
+    if root_moves and mode != EPSILON:
+        beyond = width - trees
+        for tree in range(trees):
+            end = work[END, tree]
+            dead = _count_dead(end, work) - (beyond if work[END, trees - 1] <= end else 0)
+            death = min(death, max(end, _threshold(mode, root_moves, dead, trees)))
+    return first, death

@@ -7,6 +7,7 @@ of all probabilities that lead there if it is positive, or else the upper ones.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
@@ -15,6 +16,7 @@ import numpy as np
 from .circuits import find_limit, size_of
 from .mixtures import NEAR
 from .modes import MODES
+from .room import make_floats, make_indices
 
 if TYPE_CHECKING:
     from robustq.arrays import Codes, Floats, Indices
@@ -22,11 +24,11 @@ if TYPE_CHECKING:
     from .neighbourhoods import Perturbed
     from .quantified import Quantified
 
-__all__ = ["MixtureParts", "WholeMixtures"]
+__all__ = ["MixtureParts", "PathWeights", "WholeMixtures"]
 
 BALLS = ("epsilon", "tv", "chi2")
 BLOCK = 1000  # rows that find the leaves of a tree in the cache
-FARTHEST = 1e3  # y that are looked at
+FARTHEST = 1e3  # y that are looked at; what is beyond is left to the recursion
 FAR = 0.9  # of a domain that ends: beyond, what is left loses digits
 ROUNDING = 2.0**-52  # of each factor
 
@@ -40,18 +42,36 @@ class MixtureParts(NamedTuple):
     features: int
 
 
+class PathWeights(NamedTuple):
+    """The weights above each leaf of a mixture.
+
+    Attributes
+    ----------
+    spans : ndarray of shape (leaves, 2)
+        Where they start, and how many there are.
+    weights : ndarray
+        Each path is filled up to whole lanes, with `FILLING`; one that is empty comes last.
+    """
+
+    spans: Indices
+    weights: Floats
+
+    @property
+    def longest(self) -> int:
+        """How many weights there are at most."""
+        return int(self.spans[:, 1].max(initial=0))
+
+
 class Gather(Protocol):
     """Writes the factors of some rows."""
 
     def __call__(
-        self,
-        rows: slice,
-        *,
-        weights: bool,
-        features: bool,
-        room: tuple[Floats, Indices, Floats],
+        self, rows: slice, *, weights: bool, features: bool, room: tuple[Floats, Floats]
     ) -> None:
-        """Write probabilities that are perturbed, how many, and the product of all others."""
+        """Write probabilities of features, `FILLING` where they are not perturbed, and the others.
+
+        Of all that is not perturbed, weights included, the product.
+        """
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,15 +83,17 @@ class WholeMixtures:
     parts : MixtureParts
     class_probs : ndarray of shape (all leaves, classes)
     leaves : ndarray of shape (trees, rows)
-    factors : int
-        How many probabilities at most lead to a leaf.
+    paths : PathWeights
+    features : int
+        How many other factors each tree has.
     gather : Gather
     """
 
     parts: MixtureParts
     class_probs: Floats
     leaves: Codes
-    factors: int
+    paths: PathWeights
+    features: int
     gather: Gather
 
     def fits(self, perturbed: Perturbed) -> bool:
@@ -99,38 +121,40 @@ class WholeMixtures:
         perturbed: Perturbed,
         found: Quantified,
         block: slice,
-        room: tuple[tuple[Floats, Indices, Floats], tuple[Floats | Indices, ...]],
+        room: tuple[tuple[Floats, Floats], tuple[Floats | Indices, ...]],
         y: Floats,
         tipping: Indices,
     ) -> None:
         from . import _whole_kernels as kernels  # noqa: PLC0415 (numba is imported when needed)
 
         parts, moved, ball = self.parts, perturbed.parts, str(perturbed.ball.expectation)
-        p, counts, still = room[0]
-        factors = p[: len(y)], counts[: len(y)], still[: len(y)]
-        self.gather(
-            block, weights=parts.weights in moved, features=parts.features in moved, room=factors
-        )
-        several = len(self.leaves) > 1
+        factors = room[0][0][: len(y)], room[0][1][: len(y)]
+        weights, features = parts.weights in moved, parts.features in moved
+        self.gather(block, weights=weights, features=features, room=factors)
+        limit = _find_limit(perturbed)
+        several, most = len(self.leaves) > 1, self.features + self.paths.longest
+        spans = self.paths.spans if weights else np.zeros_like(self.paths.spans)
         kernels.solve(
             (MODES[ball], parts.classes in moved, parts.root in moved and several),
-            (_find_limit(perturbed), NEAR * self.factors, ROUNDING * self.factors),
-            *(self.class_probs, np.ascontiguousarray(self.leaves[:, block].T)),
-            *(found.prediction[block], found.runner_up[block], *factors, *room[1], y, tipping),
+            *((limit, NEAR * most, ROUNDING * most), limit >= FARTHEST, self.class_probs),
+            np.ascontiguousarray(self.leaves[:, block].T),
+            *((spans, self.paths.weights), self.features if features else 0, *factors),
+            *(found.prediction[block], found.runner_up[block], room[1], y, tipping),
         )
 
-    def _make_room(self) -> tuple[tuple[Floats, Indices, Floats], tuple[Floats | Indices, ...]]:
+    def _make_room(self) -> tuple[tuple[Floats, Floats], tuple[Floats | Indices, ...]]:
         from . import _whole_kernels as kernels  # noqa: PLC0415 (numba is imported when needed)
 
-        trees, most = len(self.leaves), max(self.factors, 1)
-        width = -(-trees // kernels.LANES) * kernels.LANES
-        work = np.zeros((len(kernels.WORK), trees))
-        work[0] = 1.0 / trees
-        counts = np.empty((BLOCK, trees), dtype=np.int64)
-        factors = np.empty((BLOCK, trees, most)), counts, np.empty((BLOCK, trees))
-        return factors, (
-            *(np.ones((len(kernels.EDGES), most, width)), np.empty((2, width))),
-            *(np.empty((len(kernels.CONTEST), trees)), work, np.empty(trees + 1, dtype=np.int64)),
+        trees, lanes = len(self.leaves), kernels.LANES
+        groups, wide = -(-trees // lanes), -(-self.features // lanes) * lanes
+        # What is turned is turned in whole lanes, and paths come before features.
+        shape = len(kernels.EDGES), groups, self.paths.longest + wide + lanes, lanes
+        work = make_floats(len(kernels.WORK) * groups * lanes).reshape(len(kernels.WORK), -1)
+        work[kernels.W, :trees] = 1.0 / trees
+        factors = make_floats(BLOCK * trees * wide).reshape(BLOCK, trees, wide)
+        return (factors, np.empty((BLOCK, trees))), (
+            make_floats(math.prod(shape)).reshape(shape),
+            *(make_indices(groups), make_indices(lanes), work, make_indices(trees + 1)),
         )
 
     def size_of(self, perturbed: Perturbed, y: Floats) -> Floats:

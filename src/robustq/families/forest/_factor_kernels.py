@@ -6,7 +6,7 @@ import numpy as np
 from numba import types
 
 from robustq.core._scale_kernels import times
-from robustq.core.scale import LOWEST
+from robustq.core.scale import FILLING, LOWEST
 from robustq.kernels import (
     code_matrix,
     code_vector,
@@ -14,15 +14,17 @@ from robustq.kernels import (
     float_matrix_out,
     float_vector,
     inner,
-    int_matrix_out,
     int_vector,
     kernel,
 )
+from robustq.vectors import LANES, choose, fill, pick, product, some, store
 
 from ._mass_kernels import contents, density, locate
 from .nodes import NUMERIC
 
-__all__ = ["gather"]
+__all__ = ["gather", "gather_dense"]
+
+factors_out = types.Array(types.float64, 3, "C")
 
 
 @inner
@@ -61,31 +63,11 @@ def _feature(
     return min(p, 1.0), np.int64(0)  # rounding may go beyond
 
 
-@inner
-def _take_dense(dense, places, features_move, leaf, codes, row, factors, tree, at):
-    """Write the factors of the features that are perturbed; return where they end.
-
-    Also the product of the others, NaN where it may have underflowed. There are no branches: nobody
-    could foresee them.
-    """
-    mass, least = 1.0, 1.0
-    for feature in range(codes.shape[1]):
-        p = dense[np.uint64(leaf), np.uint64(places[feature]) + np.uint64(codes[row, feature])]
-        moves = features_move and p >= 0.0
-        p = abs(p)
-        factors[row, tree, at] = p
-        at += np.int64(moves)
-        mass *= 1.0 if moves else p
-        least = min(least, 1.0 if moves else p)
-    return at, mass if mass >= LOWEST or least == 0.0 else math.nan
-
-
 @kernel(
     types.void(
         *(code_vector, code_vector, *contents, float_vector, int_vector, code_matrix),
-        *(float_matrix, int_vector, float_vector, types.boolean, types.boolean),
-        *(code_matrix, float_matrix, code_matrix),
-        *(types.Array(types.float64, 3, "C"), int_matrix_out, float_matrix_out),
+        *(float_vector, code_vector, types.boolean, types.boolean),
+        *(code_matrix, float_matrix, code_matrix, factors_out, float_matrix_out),
     )
 )
 def gather(
@@ -99,57 +81,72 @@ def gather(
     base,
     base_starts,
     allowed,
-    dense,
-    path_starts,
-    path_weights,
+    reach,
+    reach_scale,
     weights_move,
     features_move,
     codes,
     numbers,
     leaves,
     factors,
-    counts,
     still,
 ):
-    """Write what of complete rows is perturbed, and the product of what is not.
+    """Write what of the features of complete rows is perturbed, and the product of what is not.
 
     Parameters
     ----------
     allowed : (leaves, categorical features), how many values each leaf allows
-    dense : (leaves, values), the probability of each value, negative where a leaf allows no other;
-        empty if there would be too many, or some features are numbers
-    path_starts, path_weights : the weights on the path to each leaf
+    reach, reach_scale : (leaves,), the products of the weights above
     leaves : (trees, rows), where rows end
-    factors : (rows, trees, most), written
-    counts : (rows, trees), written, how many there are
+    factors : (rows, trees, at least features), written; `FILLING` where nothing is perturbed
     still : (rows, trees), written; NaN where it needs a scale
     """
-    features = codes.shape[1]
     for tree in range(len(leaves)):
         for row in range(len(codes)):
-            leaf, at = np.int64(leaves[tree, row]), np.int64(0)
+            leaf = np.int64(leaves[tree, row])
             mass, scale = 1.0, np.int64(0)
-            for k in range(path_starts[leaf], path_starts[leaf + 1]):
-                if weights_move:
-                    factors[row, tree, at] = path_weights[k]
-                    at += 1
-                else:
-                    mass, scale = times(mass, scale, path_weights[k])
-            if len(dense):
-                at, part = _take_dense(
-                    dense, base_starts, features_move, leaf, codes, row, factors, tree, at
-                )
-                mass *= part
-            for feature in range(0 if len(dense) else features):
+            if not weights_move:
+                mass, scale = reach[leaf], np.int64(reach_scale[leaf])
+            for feature in range(codes.shape[1]):
                 p, steps = _feature(
                     *(feature, leaf, kinds, slots, seen, starts, entry_codes, entry_probs),
                     *(normals, base, base_starts, codes, numbers, row),
                 )
                 moves = features_move and kinds[feature] != NUMERIC
-                if moves and allowed[leaf, slots[feature]] > 1:
-                    factors[row, tree, at] = p
-                    at += 1
-                else:
+                moves = moves and allowed[leaf, slots[feature]] > 1
+                factors[row, tree, feature] = p if moves else FILLING
+                if not moves:
                     mass, scale = times(mass, scale + steps, p)
-            counts[row, tree] = at
             still[row, tree] = mass if scale == 0 or mass == 0.0 else math.nan
+
+
+@kernel(
+    types.void(
+        *(float_matrix, float_vector, code_vector, types.boolean, types.boolean),
+        *(code_matrix, code_matrix, factors_out, float_matrix_out),
+    )
+)
+def gather_dense(
+    values, reach, reach_scale, weights_move, features_move, places, leaves, factors, still
+):
+    """Do the same with the probabilities of all values at all leaves; see `unfold_values`.
+
+    Places are where the values of each row stand, (rows, features in whole lanes). There are no
+    branches: nobody could foresee them.
+    """
+    width, least = places.shape[1], 0.0 if features_move else math.inf
+    for tree in range(len(leaves)):
+        for row in range(len(places)):
+            leaf = leaves[tree, row]
+            above, scale = (1.0, 0) if weights_move else (reach[leaf], reach_scale[leaf])
+            mass, nothing = fill(1.0), fill(above)
+            for first in range(0, width, LANES):
+                p = pick(values[leaf], places, row * width + first)
+                moves = p >= least
+                at = (row * len(leaves) + tree) * width + first
+                store(factors, at, choose(moves, p, FILLING))
+                p = choose(moves, 1.0, abs(p))
+                mass, nothing = mass * p, min(nothing, p)
+            part = product(mass) * above
+            known = (scale == 0 and part >= LOWEST) or some(nothing == 0.0)
+            still[row, tree] = part if known else math.nan

@@ -9,7 +9,7 @@ import numpy as np
 from numba import types
 
 from robustq.core._scale_kernels import shrink, times
-from robustq.core.scale import LOG_STEP, LOWEST
+from robustq.core.scale import LOG_STEP, LOWEST, NOTHING
 from robustq.kernels import (
     code_matrix,
     code_matrix_out,
@@ -46,7 +46,6 @@ contents = (
 )
 
 LOWEST_SCALE = -(2**30)  # what is smaller is 0: scales are 32 bits
-NOTHING = -(2**40)  # the scale of a total of 0
 
 
 @inner

@@ -7,58 +7,60 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from robustq.core.room import make_floats
+from robustq.core.scale import FILLING
+from robustq.core.whole_mixtures import PathWeights
+
 if TYPE_CHECKING:
     from robustq.arrays import Codes, Floats, Indices
     from robustq.tables import Rows
 
     from .model import Forest
 
-__all__ = ["Factors", "Paths"]
+__all__ = ["Factors", "follow_paths", "unfold_values"]
 
 
-@dataclass(frozen=True, eq=False)
-class Paths:
-    """The weights on the path to each leaf, side by side, and what the leaf makes of values.
+def follow_paths(forest: Forest) -> PathWeights:
+    """Return the weights above each leaf: all paths at once, from their leaves up."""
+    from robustq.vectors import LANES  # noqa: PLC0415 (numba is imported when it is needed)
 
-    Attributes
-    ----------
-    starts : ndarray of shape (leaves + 1,)
-    weights : ndarray
-    values : ndarray of shape (leaves, values)
-        The probability of each value, negative where a leaf allows no other; empty if there would
-        be too many, or not all features are narrow.
+    node, leaf = forest.leaf_nodes, np.arange(forest.leaves)
+    levels: list[tuple[Indices, Floats]] = []
+    spans = np.zeros((forest.leaves, 2), dtype=np.int64)
+    while True:
+        below = forest.parents[node] >= 0
+        node, leaf = node[below], leaf[below]
+        if not len(leaf):
+            break
+        levels.append((leaf, forest.weights[node]))
+        spans[leaf, 1] += 1
+        node = forest.parents[node].astype(np.intp)
+    lengths = -(-spans[:, 1] // LANES) * LANES
+    spans[1:, 0] = np.cumsum(lengths)[:-1]
+    weights = make_floats(int(lengths.sum()) + LANES)
+    weights[:] = FILLING
+    for level, (leaf, above) in enumerate(levels):
+        weights[spans[leaf, 0] + level] = above
+    spans.setflags(write=False)
+    weights.setflags(write=False)
+    return PathWeights(spans, weights)
+
+
+def unfold_values(forest: Forest) -> Floats:
+    """Return the probability of each value at each leaf, negative where it allows no other.
+
+    And then 1, for a feature that is none. Empty if there would be too many, or not all features
+    are split by sets.
     """
-
-    starts: Indices
-    weights: Floats
-    values: Floats
-
-    @classmethod
-    def of(cls, forest: Forest) -> Paths:
-        """Follow the paths of a forest from their leaves up, all at once."""
-        node, leaf = forest.leaf_nodes, np.arange(forest.leaves)
-        levels: list[tuple[Indices, Floats]] = []
-        while len(leaf):
-            below = forest.parents[node] >= 0
-            node, leaf = node[below], leaf[below]
-            levels.append((leaf, forest.weights[node]))
-            node = forest.parents[node].astype(np.intp)
-        leaves = np.concatenate([leaf for leaf, _ in levels])
-        order = np.argsort(leaves, kind="stable")
-        starts = np.zeros(forest.leaves + 1, dtype=np.int64)
-        np.cumsum(np.bincount(leaves, minlength=forest.leaves), out=starts[1:])
-        weights = np.concatenate([weights for _, weights in levels])[order]
-        return cls(starts, weights, _unfold(forest))
-
-
-def _unfold(forest: Forest) -> Floats:
-    """Return the probability of each value at each leaf, with a sign for those without others."""
     if not forest.is_narrow or forest.dense.factors is None:
         return np.empty((0, 0))
-    values = forest.dense.factors[:, :-1] * (forest.base if len(forest.base) else 1.0)
-    alone = np.repeat(forest.allowed <= 1, forest.sizes, axis=1)
+    values = forest.dense.factors.copy()
+    if len(forest.base):
+        values[:, :-1] *= forest.base
     np.minimum(values, 1.0, out=values)  # rounding may go beyond
-    return np.where(alone, -values, values)
+    alone = np.repeat(forest.allowed <= 1, forest.sizes, axis=1)
+    np.negative(values[:, :-1], out=values[:, :-1], where=alone)
+    return values
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,21 +79,26 @@ class Factors:
     leaves: Codes
 
     def __call__(
-        self,
-        rows: slice,
-        *,
-        weights: bool,
-        features: bool,
-        room: tuple[Floats, Indices, Floats],
+        self, rows: slice, *, weights: bool, features: bool, room: tuple[Floats, Floats]
     ) -> None:
         """Write what of some rows is perturbed; see `core.whole_mixtures.Gather`."""
-        from . import _factor_kernels  # noqa: PLC0415 (numba is imported when it is needed)
+        from . import _factor_kernels as kernels  # noqa: PLC0415 (numba, when it is needed)
 
-        forest, paths, some = self.forest, self.forest.paths, self.rows[rows]
-        _factor_kernels.gather(
+        forest, some = self.forest, self.rows[rows]
+        leaves = np.ascontiguousarray(self.leaves[:, rows])
+        if len(forest.leaf_values):
+            places = np.full(
+                (len(some), room[0].shape[2]), forest.leaf_values.shape[1] - 1, dtype=np.int32
+            )
+            places[:, : some.codes.shape[1]] = some.codes + forest.base_starts[:-1]
+            kernels.gather_dense(
+                *(forest.leaf_values, forest.arrays.reach, forest.arrays.reach_scale),
+                *(weights, features, places, leaves, *room),
+            )
+            return
+        kernels.gather(
             *(forest.kinds, forest.slots, *forest.arrays.contents, forest.base),
-            *(forest.base_starts, forest.allowed, paths.values, paths.starts, paths.weights),
+            *(forest.base_starts, forest.allowed, forest.arrays.reach, forest.arrays.reach_scale),
             *(weights, features, np.ascontiguousarray(some.codes)),
-            *(np.ascontiguousarray(some.numbers), np.ascontiguousarray(self.leaves[:, rows])),
-            *room,
+            *(np.ascontiguousarray(some.numbers), leaves, *room),
         )

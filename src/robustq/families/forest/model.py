@@ -41,9 +41,9 @@ if TYPE_CHECKING:
 
     from robustq.arrays import Codes, Floats, Indices
     from robustq.core.engine import Shape
+    from robustq.core.whole_mixtures import PathWeights
     from robustq.tables import Rows
 
-    from .factors import Paths
     from .leaf_sets import LeafSets
     from .traces import Dense, Trace
 
@@ -329,16 +329,23 @@ class Forest:
         mixtures = Mixtures(self._mixture_tables, width, self._keeper, *trace[:3])
         gather = Factors(self, rows, trace.leaves)
         whole = WholeMixtures(
-            MIXTURE_PARTS, self.class_probs, trace.leaves, width + self.depth, gather
+            MIXTURE_PARTS, self.class_probs, trace.leaves, self.paths, width, gather
         )
         return [(where, mixtures), (where, whole)]
 
     @cached_property
-    def paths(self) -> Paths:
+    def paths(self) -> PathWeights:
         """The weights on the path to each leaf."""
-        from .factors import Paths  # noqa: PLC0415 (it reads forests)
+        from .factors import follow_paths  # noqa: PLC0415 (it reads forests)
 
-        return Paths.of(self)
+        return follow_paths(self)
+
+    @cached_property
+    def leaf_values(self) -> Floats:
+        """What leaves make of values, if every feature is split by sets; see `unfold_values`."""
+        from .factors import unfold_values  # noqa: PLC0415 (it reads forests)
+
+        return unfold_values(self)
 
     @cached_property
     def _mixture_tables(self) -> MixtureTables:
