@@ -520,6 +520,7 @@ def test_rows_with_gaps_reach_what_a_plain_walk_finds(numeric, monkeypatch):
     monkeypatch.setattr(spreading, "ENTRIES", 1)
     monkeypatch.setattr(spreading, "LEAST", 8)
     monkeypatch.setattr(spreading, "AT_ONCE", 21)
+    monkeypatch.setattr(spreading, "NODES", 10**6)
     _, spread = Spreader(forest).read(rows.codes, rows.numbers)
     blocks = list(spread)
     assert [block for block, _ in blocks] == [slice(0, 21), slice(21, 40)]
@@ -557,6 +558,7 @@ def assert_found_again(forest, rows, found):
 
 def test_rows_with_gaps_that_reach_more_than_is_kept_are_the_same_to_the_bit(gappy, monkeypatch):
     monkeypatch.setattr(spreading, "AT_ONCE", 50)
+    monkeypatch.setattr(spreading, "NODES", 10**6)
     monkeypatch.setattr(spreading, "MOST_REACHED", 2000)
     assert_found_again(*gappy)
 
@@ -574,13 +576,33 @@ def test_fewer_rows_with_gaps_go_together_where_they_reach_much(gappy, monkeypat
 
 
 @pytest.mark.parametrize("name", ["tv", "chi2"])
-def test_rows_with_gaps_of_which_all_trees_vanish_need_no_recursion(name, monkeypatch):
+@pytest.mark.parametrize(("count", "trees", "depth"), [(500, 9, None), (2000, 25, 11)])
+def test_rows_with_gaps_of_which_all_trees_vanish_need_no_recursion(
+    count, trees, depth, name, monkeypatch
+):
+    # Of the larger forest, what is left before the last tree vanishes is small beside all leaves.
     rng = np.random.default_rng(59)
-    X = rng.integers(0, 4, (500, 9)).astype(str).astype(object)
-    y = (rng.random(500) < np.where(X[:, 0] == "0", 0.97, 0.03)).astype(int)
-    model = GenerativeForestClassifier(9, max_depth=None, random_state=0).fit(X, y)
-    X[rng.random(X.shape) < 0.15] = None
-    rows = model.encoding_.encode(Table.read(X[:150]))
+    X = rng.integers(0, 4, (count, 9)).astype(str).astype(object)
+    y = (rng.random(count) < np.where(X[:, 0] == "0", 0.97, 0.03)).astype(int)
+    model = GenerativeForestClassifier(trees, max_depth=depth, max_features=9, random_state=0)
+    model.fit(X, y)
+    X[rng.random(X.shape) < 0.2] = None
+    rows = model.encoding_.encode(Table.read(X[:300]))
+    general = quantify(model.model_, rows, [get(name)], general=True)
+    monkeypatch.setattr(engine._Work, "_solve_reached", None)
+    fast = quantify(model.model_, rows, [get(name)])
+    np.testing.assert_allclose(fast.robustness, general.robustness, rtol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["tv", "chi2"])
+def test_rows_with_gaps_that_hang_on_little_need_no_recursion(name, monkeypatch):
+    """Of what leaves are worth next to nothing is left; yet no rounding could move the root."""
+    rng = np.random.default_rng(60)
+    X = rng.integers(0, 4, (600, 8)).astype(str).astype(object)
+    y = (rng.random(600) < np.where(X[:, 0] == "0", 0.8, 0.1)).astype(int)
+    model = GenerativeForestClassifier(9, max_depth=8, random_state=0).fit(X, y)
+    X[rng.random(X.shape) < 0.25] = None
+    rows = model.encoding_.encode(Table.read(X))
     general = quantify(model.model_, rows, [get(name)], general=True)
     monkeypatch.setattr(engine._Work, "_solve_reached", None)
     fast = quantify(model.model_, rows, [get(name)])

@@ -22,8 +22,10 @@ def test_sets_lead_where_walks_lead(sizes, monkeypatch):
     assert model.model_.leaf_sets is not None
 
 
-def test_many_features_have_no_sets():
+# So many that the number of their values together does not fit into 64 bits.
+@pytest.mark.parametrize("features", [20, 100, 130])
+def test_many_features_have_no_sets(features):
     rng = np.random.default_rng(1)
-    X = rng.integers(0, 4, (200, 20))
+    X = rng.integers(0, 4, (200, features))
     model = GenerativeForestClassifier(2, random_state=0).fit(X, rng.integers(0, 2, 200))
     assert LeafSets.of(model.model_) is None

@@ -13,12 +13,16 @@ import math
 from robustq.kernels import inner
 
 __all__ = [
+    "ENOUGH",
     "FACTS",
     "FARTHEST",
+    "HIGH",
     "KNOTS",
     "KNOWN",
+    "LOW",
     "TINY",
     "UNDECIDED",
+    "X",
     "add_point",
     "advance",
     "find_end",

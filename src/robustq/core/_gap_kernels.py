@@ -41,6 +41,7 @@ from ._climb_kernels import (
     LEAVES,
     MASS,
     MEMBERS,
+    TREES,
     climb,
     find_ends,
     find_rest,
@@ -242,11 +243,21 @@ def search(
             found[row] = math.nan
 
 
+@inner
+def _look_leaning(share, reached, edges, terms, xs, room, sums, looks):
+    """Write R of rows if what speaks for a class were more by a share, and what does not less."""
+    for entry in range(reached[TREES][-1, ENTRIES_FROM]):
+        terms[entry] += share * abs(terms[entry])
+    climb(reached, edges, terms, xs, room, sums)
+    for row in range(len(looks)):
+        looks[row] = sums[row]
+
+
 @kernel(
     types.void(
         *(float_matrix, float_vector, float_matrix, *reaches, int_vector, int_vector),
-        *(float_matrix, *rooms, float_vector_out, float_matrix_out, float_vector_out),
-        float_matrix_out,
+        *(float_matrix, types.float64, *rooms, float_vector_out, float_matrix_out),
+        *(float_vector_out, float_matrix_out),
     )
 )
 def look_closer(
@@ -264,6 +275,7 @@ def look_closer(
     best,
     rival,
     xs,
+    near,
     values,
     more,
     own_xs,
@@ -274,7 +286,10 @@ def look_closer(
     sums,
     looks,
 ):
-    """Write how large all leaves of rows are at one x, and how much is left at another.
+    """Write of rows how large all leaves are at one x, and how much is left at another.
+
+    And R at a third if all leaves were worse for the prediction by a share `near`, and at a fourth
+    if they were better.
 
     Parameters as of `search`; sizes are not below the true ones, and what is left is less than 0
     if no float could tell. The lowest mean of what leaves are worth as losses is the most that
@@ -284,6 +299,10 @@ def look_closer(
     room = values, more, own_xs, joined_values, more_joined
     _put_terms(reached, class_probs, about, best, rival, terms, known)
     find_rest(reached, edges, terms, xs[1], room, looks[1])
+    _look_leaning(-near, reached, edges, terms, xs[2], room, sums, looks[2])
+    _put_terms(reached, class_probs, about, best, rival, terms, known)
+    _look_leaning(near, reached, edges, terms, xs[3], room, sums, looks[3])
+    _put_terms(reached, class_probs, about, best, rival, terms, known)
     for entry in range(trees[-1, ENTRIES_FROM]):
         terms[entry] = -abs(terms[entry])
     climb(reached, edges, terms, xs[0], room, sums)

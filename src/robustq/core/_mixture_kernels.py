@@ -34,9 +34,9 @@ from robustq.vectors import LANES, choose, fill, load, store, total
 from ._path_kernels import FALL, PARENT, POINTS, RISE, SETTLES, VANISHES, W
 from ._rival_kernels import DONE, bound_paths, clear_some, pick_next, settle, survey, take_calm
 from ._scale_kernels import shrink
-from .scale import LOG_STEP
+from .scale import LOG_STEP, NOTHING
 
-__all__ = ["FALL", "HEIGHTS", "LANES", "NOTHING", "PATHS", "RISE", "TERMS", "W", "search"]
+__all__ = ["FALL", "HEIGHTS", "LANES", "PATHS", "RISE", "TERMS", "W", "search"]
 
 # The rows of the room to work in, one column for each tree: v, v divided by a power of two for all
 # trees, how much smaller than the largest the scale of v is, and both products of the path.
@@ -53,7 +53,6 @@ ENOUGH = 1e-10  # how near, relative, is near enough
 NARROW_BRACKET = 1e-13
 SHORT = 1e-3  # steps of y below this move x as its slope tells
 CLOSE = 1e-4  # steps below this, relative, lead to the root
-NOTHING = np.int64(-(2**40))  # the scale of 0
 FARTHEST = 45.0  # e to the minus this is nothing beside 1
 UNSURE = -1.0
 
@@ -105,7 +104,7 @@ def _set_terms(leaves, class_probs, mass, scale, row, best, rival, terms):
 
     Also how many of them are negative.
     """
-    largest, some, against = NOTHING, np.int64(0), np.int64(0)
+    largest, some, against = np.int64(NOTHING), np.int64(0), np.int64(0)
     for tree in range(len(leaves)):
         leaf = leaves[tree]
         gap = class_probs[leaf, best] - class_probs[leaf, rival]
@@ -126,7 +125,7 @@ def _set_terms(leaves, class_probs, mass, scale, row, best, rival, terms):
 @inner
 def _weigh_lead(reach, reach_scale, leaves, terms, trees):
     """Return P − N and P + N at x = 0, both scaled."""
-    largest = NOTHING
+    largest = np.int64(NOTHING)
     for tree in range(trees):
         if terms[TERM, tree] != 0.0:
             largest = max(largest, np.int64(reach_scale[leaves[tree]]))

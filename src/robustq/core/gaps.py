@@ -34,7 +34,7 @@ LEAF_AT, LEAF_START = range(2)
 # And of trees: where their splits, their leaves and their entries begin.
 SPLITS_FROM, LEAVES_FROM, ENTRIES_FROM = range(3)
 LANES = 8  # how many are looked at at once
-AT_ONCE = 4096  # how many rows go together, at most
+AT_ONCE = 4096  # how many rows go together, at least if there are as many
 
 # Of the two edges of a split: the weight, minus what it falls by, and what it rises by.
 EDGES = W, FALL, RISE = range(3)
@@ -191,7 +191,8 @@ class _Search:
         if len(unsure):
             pairs = rows[unsure], best[unsure], rival[unsure]
             at = np.minimum(found[unsure], lasts[unsure])
-            found[unsure[self._is_unclear(*pairs, at, doubts[:, unsure])]] = np.nan
+            ends = _find_ends(state[1][unsure])
+            found[unsure[self._is_unclear(*pairs, at, ends, doubts[:, unsure])]] = np.nan
         return found
 
     def _look(
@@ -227,21 +228,29 @@ class _Search:
         return self.probs, self.about, self.edges.take(splits, axis=0)
 
     def _is_unclear(
-        self, rows: Indices, best: Indices, rival: Indices, x: Floats, doubts: Floats
+        self, rows: Indices, best: Indices, rival: Indices, x: Floats, ends: Floats, doubts: Floats
     ) -> Bools:
-        """Tell of which rows rounding shows at some x, or something is left that no float tells."""
-        from . import _gap_kernels as kernels  # noqa: PLC0415 (numba is imported when needed)
+        """Tell of which rows rounding shows at some x, or something is left that no float tells.
 
-        looks = np.empty((2, len(rows)))
+        Rounding does not show between ends that are near to each other where the prediction holds
+        at the lower one even if all leaves were a little worse for it, and does not at the upper
+        one even if they were better: nothing but the ends needs to be known.
+        """
+        from . import _bracket_kernels as brackets  # noqa: PLC0415 (numba is imported when needed)
+        from . import _gap_kernels as kernels  # noqa: PLC0415
+
+        looks, end = np.empty((4, len(rows))), np.where(doubts[1] < np.inf, doubts[1], x)
+        points = np.stack([x, end, *ends])
         for some, reached in self._reach(rows):
-            xs, sums = np.zeros((2, len(some) + LANES)), np.empty(len(some) + LANES)
-            end = doubts[1, some]
-            xs[0, : len(some)], xs[1, : len(some)] = x[some], np.where(end < np.inf, end, x[some])
-            own = np.empty((2, len(some)))
+            sums, own = np.empty(len(some) + LANES), np.empty((4, len(some)))
+            xs = np.zeros((4, len(some) + LANES))
+            xs[:, : len(some)] = points[:, some]
             given = *self._find_model(reached), *reached.leafy, best[some], rival[some], xs
-            kernels.look_closer(*given, *_make_room(reached), sums, own)
+            kernels.look_closer(*given, self.near, *_make_room(reached), sums, own)
             looks[:, some] = own
-        return ~(looks[0] < doubts[0]) | ((doubts[1] < np.inf) & (looks[1] < 0.0))
+        held = (looks[2] > brackets.TINY) & (looks[3] <= 0.0)
+        shows = ~(looks[0] < doubts[0]) & ~held
+        return shows | ((doubts[1] < np.inf) & (looks[1] < 0.0))
 
     def _find_waiting(self, best: Indices, rival: Indices, lasts: Floats) -> Bools:
         """Return which classes rows may flip to before some x, apart from one rival."""
@@ -269,6 +278,14 @@ def _begin(rows: int) -> tuple[Floats, Floats, Floats]:
 
     knots = np.empty((rows, len(brackets.KNOTS), len(brackets.KNOWN)))
     return np.empty(rows), knots, np.empty((rows, len(brackets.FACTS)))
+
+
+def _find_ends(knots: Floats) -> Floats:
+    """Return between which two x rows flip, as far as a search knows; NaN where they are apart."""
+    from . import _bracket_kernels as brackets  # noqa: PLC0415 (numba is imported when needed)
+
+    ends = knots[:, [brackets.LOW, brackets.HIGH], brackets.X].T
+    return np.where(ends[1] - ends[0] <= 4.0 * brackets.ENOUGH * ends[1], ends, np.nan)
 
 
 def _make_room(reached: Reached) -> tuple[Floats, ...]:

@@ -24,7 +24,7 @@ from robustq.core.gaps import (
     NODE,
     SPLITS_FROM,
 )
-from robustq.core.scale import LOWEST
+from robustq.core.scale import LOWEST, NOTHING
 from robustq.kernels import (
     code_matrix,
     code_matrix_out,
@@ -39,10 +39,10 @@ from robustq.kernels import (
     int_vector_out,
     joined,
     kernel,
+    prefetch,
 )
 
 from ._mass_kernels import (
-    NOTHING,
     add_leaf,
     contents,
     multiply_sets,
@@ -53,8 +53,9 @@ from ._mass_kernels import (
 from ._route_kernels import goes_right, routes
 from .nodes import CHILD, FEATURE, LEAF
 
-__all__ = ["FRAME", "spread", "weigh_reached"]
+__all__ = ["FRAME", "NO_VALUE", "spread", "weigh_reached"]
 
+NO_VALUE = 255  # as a byte; others are below 64
 SMALL = 1e-100  # how much less mass leaves may have than others
 # Of a split on the way: the node, where lists after its own begin, how many of its sides are done
 # or under way, where entries below it begin, and those of its right child; and where the lists
@@ -63,7 +64,7 @@ FRAME = (
     *(AT, FREE, SIDE, BEGIN, BETWEEN, LEFT_FROM, LEFT_TO, RIGHT_FROM, RIGHT_TO, BOTH_FROM, BOTH_TO),
 ) = tuple(range(11))
 flags_out = types.Array(types.boolean, 1, "C")
-words = types.Array(types.uint64, 1, "C", readonly=True)
+byte_vector = types.Array(types.uint8, 1, "C", readonly=True)
 
 
 @joined
@@ -74,12 +75,14 @@ def _sort(row, left, right, lists, at):
 
 
 @inner
-def _part_narrow(bits, first, chosen, lists, start, stop, at):
+def _part_narrow(values, first, chosen, lists, start, stop, at):
     """Write who of a list goes left, who goes right, and who does both; return where they end."""
     for k in range(start, stop):
         row = lists[np.uint64(k)]
-        word = bits[np.uint64(first + row)]
-        left, right = np.int64((word & chosen) != 0), np.int64((word & ~chosen) != 0)
+        value = np.uint64(values[np.uint64(first + row)])
+        gone = value >> np.uint64(7)
+        left = np.int64(((chosen >> (value & np.uint64(63))) | gone) & np.uint64(1))
+        right = np.int64(((~chosen >> (value & np.uint64(63))) | gone) & np.uint64(1))
         at = _sort(row, left, right, lists, at)
     return at
 
@@ -139,7 +142,7 @@ def _pad(places, end):
 
 
 @inner
-def _spread_tree(route, root, narrow, bits, codes, numbers, room, ends, out):
+def _spread_tree(route, root, narrow, values, codes, numbers, room, ends, out):
     """Write what rows reach of a tree; return whether there was room for it.
 
     The splits on the way to where we are have a frame each.
@@ -158,7 +161,7 @@ def _spread_tree(route, root, narrow, bits, codes, numbers, room, ends, out):
             frame, at = frames[depth], (free, free + count, free + 2 * count)
             if narrow:
                 place = np.int64(nodes[node, FEATURE]) * rows
-                at = _part_narrow(bits, place, route[1][node, 1], lists, start, stop, at)
+                at = _part_narrow(values, place, route[1][node, 1], lists, start, stop, at)
             else:
                 at = _part_any(route, node, codes, numbers, lists, start, stop, at)
             frame[AT], frame[FREE], frame[SIDE], frame[BEGIN] = node, free, 0, entry - origin
@@ -202,7 +205,15 @@ def _spread_tree(route, root, narrow, bits, codes, numbers, room, ends, out):
 
 @kernel(
     types.int64(
-        *(types.boolean, *routes, words, code_matrix, float_matrix, types.int64, int_vector_out),
+        *(
+            types.boolean,
+            *routes,
+            byte_vector,
+            code_matrix,
+            float_matrix,
+            types.int64,
+            int_vector_out,
+        ),
         *(code_vector_out, int_matrix_out, code_vector_out, code_matrix_out, code_vector_out),
         *(code_vector_out, code_matrix_out, code_vector_out, code_matrix_out, code_matrix_out),
     )
@@ -216,7 +227,7 @@ def spread(
     kinds,
     slots,
     roots,
-    bits,
+    values,
     codes,
     numbers,
     tree,
@@ -238,7 +249,7 @@ def spread(
     ----------
     narrow : whether all features are
     nodes … roots : of the forest
-    bits : of each feature and row the bit of its value, or all where it is missing
+    values : of each feature and row a byte, its value, or `NO_VALUE`
     codes, numbers : of the rows
     tree : where to go on
     ends : (4,), how much is filled of splits, joins, leaves and entries; written
@@ -250,7 +261,7 @@ def spread(
     for at in range(tree, len(roots) - 1):
         trees[at, SPLITS_FROM], trees[at, LEAVES_FROM] = ends[0], ends[2]
         trees[at, ENTRIES_FROM] = ends[3]
-        if not _spread_tree(route, roots[at], narrow, bits, codes, numbers, room, ends, out):
+        if not _spread_tree(route, roots[at], narrow, values, codes, numbers, room, ends, out):
             return at
         for row in range(len(codes)):
             tops[at, row] = slot[row]
@@ -345,6 +356,11 @@ def weigh_reached(
         leaf = np.uint64(leaves[at, LEAF_AT])
         first, last = np.int64(leaves[at, LEAF_START]), np.int64(leaves[at + 1, LEAF_START])
         share, whole = reach[leaf], reach_scale[leaf] == 0
+        if len(factors):
+            # There is no room for all leaves in the nearer caches.
+            after = np.int64(leaves[min(at + 1, count - 1), LEAF_AT]) * factors.shape[1]
+            for place in range(0, factors.shape[1], LANES):
+                prefetch(factors, after + place)
         for entry in range(first, last):
             who = np.uint64(leaf_members[entry])
             weight = 0.0

@@ -7,6 +7,7 @@ are joined, so that few sets must be compared.
 from __future__ import annotations
 
 import itertools
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -62,7 +63,7 @@ class LeafSets:
         groups = _join(forest.sizes)
         nodes = np.flatnonzero(forest.nodes[:, FEATURE] == LEAF)
         firsts = np.searchsorted(nodes, forest.roots).astype(np.int64)
-        sizes = [int(np.prod([forest.sizes[i] for i in group])) for group in groups]
+        sizes = [math.prod(forest.sizes[i] for i in group) for group in groups]
         if max(sizes) > MOST_VALUES or np.diff(firsts).max() > MOST_LEAVES:
             return None
         strides = np.zeros((GROUPS, len(forest.sizes)), dtype=np.int64)

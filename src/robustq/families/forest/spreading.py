@@ -26,6 +26,7 @@ MOST = 2**22  # how many entries rows that go together may have; a row alone has
 # For how many entries there is room, for each row and tree, and in all; it grows where there are
 # more.
 ENTRIES, LEAST = 12, 2**16
+NODES = 8  # where there are more of a forest for each row, more rows go together
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +51,8 @@ class Spreader:
 
     def spread(self, codes: Codes, numbers: Floats) -> Iterator[tuple[slice, Floats, Reached]]:
         """Yield log p(c, f) of rows with any evidence, and what they reach, some at a time."""
-        start, some = 0, AT_ONCE
+        # Every split costs its share once for all rows that go together.
+        start, some = 0, max(AT_ONCE, len(self.forest.nodes) // NODES)
         while start < len(codes):
             block = slice(start, min(start + some, len(codes)))
             reached = self._find_leaves(codes[block], numbers[block])
@@ -74,10 +76,12 @@ class Spreader:
             np.empty((forest.depth + 1, len(kernels.FRAME)), dtype=np.int64),
             np.empty(rows, dtype=np.int32),
         )
-        bits = self._find_bits(codes) if forest.is_narrow else np.empty(0, dtype=np.uint64)
+        values = np.empty(0, dtype=np.uint8)
+        if forest.is_narrow:
+            values = np.where(codes.T < 0, kernels.NO_VALUE, codes.T).astype(np.uint8).ravel()
         while done < forest.trees:
             done = kernels.spread(
-                *(forest.is_narrow, *forest.arrays.routes, bits, codes, numbers, done, ends),
+                *(forest.is_narrow, *forest.arrays.routes, values, codes, numbers, done, ends),
                 *(*room, *out, tops, trees),
             )
             if done < forest.trees:
@@ -103,13 +107,6 @@ class Spreader:
             np.empty((nodes, 2), dtype=np.int32),
             np.empty(entries, dtype=np.int32),
         ]
-
-    @staticmethod
-    def _find_bits(codes: Codes) -> NDArray[np.uint64]:
-        """Return of each feature and row the bit of its value, or all where it is missing."""
-        bits = np.left_shift(np.uint64(1), codes.T.astype(np.uint64) & np.uint64(63))
-        bits[codes.T < 0] = ~np.uint64(0)
-        return bits.ravel()
 
     @cached_property
     def _places(self) -> Indices:
