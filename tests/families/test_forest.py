@@ -28,10 +28,9 @@ from robustq import (
     datasets,
     memory,
 )
-from robustq.families import base
 from robustq.families.forest import traces
 from robustq.perturbations import get
-from robustq.tables import Table
+from robustq.tables import Rows, Table
 from tests.core.models import margins
 
 from .weather import ROWS, weather
@@ -245,10 +244,27 @@ def test_blocks_threads_and_equal_rows_change_nothing(monkeypatch):
     expected = model.robustness(frame, "tv")
     got = model.robustness(doubled, "tv")
     np.testing.assert_array_equal(got, np.concatenate([expected, expected[::-1]]))
+    joint = model.predict_joint_log_proba(frame)
+    found = model.predict_joint_log_proba(doubled)
+    np.testing.assert_array_equal(found, np.concatenate([joint, joint[::-1]]))
     for rows, threads in ((31, 1), (64, 3)):
-        monkeypatch.setattr(base, "BLOCK_ROWS", rows)
+        monkeypatch.setattr(traces, "MOST_ROWS", rows)
+        monkeypatch.setattr(traces, "MOST_WITH_GAPS", rows // 2)
         model.n_jobs = threads
         np.testing.assert_array_equal(model.robustness(doubled, "tv"), got)
+        np.testing.assert_array_equal(model.predict_joint_log_proba(doubled), found)
+
+
+def test_few_rows_with_gaps_are_looked_at_at_once_and_fewer_of_large_forests():
+    rows = Rows(np.zeros((10**5, 3), dtype=np.int32), np.empty((10**5, 0)))
+    assert traces.fit_memory(25, rows) == traces.MOST_ROWS
+    assert traces.fit_memory(100, rows) == traces.MOST_TRACED // 100
+    assert traces.fit_memory(10**6, rows) == traces.MOST_WITH_GAPS
+    rows.codes[::4, 1] = -1
+    assert traces.fit_memory(25, rows) == 4 * traces.MOST_WITH_GAPS
+    rows.codes[:, 2] = -2
+    assert traces.fit_memory(25, rows) == traces.MOST_WITH_GAPS
+    assert traces.fit_memory(25, rows[:0]) == traces.MOST_ROWS
 
 
 # Fitting

@@ -15,11 +15,11 @@ from robustq.core.neighbourhoods import DEFAULT_PERTURBATIONS, check_sizes, read
 from robustq.core.posteriors import bound_posteriors, check_rule, find_sets
 from robustq.core.quantified import Quantified, Sizes
 from robustq.exceptions import InputError, UnsupportedError
-from robustq.tables import MISSING, Encoding, Rows, Table, find_distinct
+from robustq.tables import MISSING, Encoding, Rows, Table
 from robustq.tables.frames import index_of
 
 from .explained import ExplainedModel
-from .fitted import BLOCK_ROWS, encode, fit_cache
+from .fitted import Kinds, encode, fit_cache
 from .labels import Scoring
 from .parameters import LARGEST_COUNT, is_count, read_random_state
 from .remarks import name_counts
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 
 __all__ = ["GenerativeClassifier", "encode"]
 
-LEAST_ROWS = 1 << 10
 Found = TypeVar("Found", Quantified, Sizes)
 
 
@@ -341,26 +340,16 @@ class GenerativeClassifier(ExplainedModel, Scoring, ClassifierMixin, BaseEstimat
         """Return how many numbers are found for a row, and kept until its robustness is known."""
         return len(self.classes_)
 
-    def _encode(self, table: Table) -> tuple[Rows, Indices]:
-        """Return all rows at once, and how many values of each column are unknown."""
-        rows = Rows.empty(table.rows, table.width, len(self.encoding_.numeric))
-        return rows, self._for_each_block(table, rows.fill)
-
     def _quantify_rows(self, rows: Rows, bound: Sequence[Bound], kind: type[Found]) -> Found:
         """Return what is found for rows of which each kind is looked at once."""
-        firsts, twins = find_distinct(rows.bits)
-        differ = len(firsts) == len(rows)
-        found = kind.empty(len(bound), len(firsts))
+        kinds = Kinds.of(rows)
+        found = kind.empty(len(bound), len(kinds))
 
-        def work(block: slice) -> None:
-            part = rows[block] if differ else rows[firsts[block]]
+        def work(block: slice, part: Rows) -> None:
             found.put(block, engine.quantify(self.model_, part, bound, distinct=True))
 
-        # Enough blocks for all threads; large ones, since each reads the whole model once.
-        share = -(-len(firsts) // (self._threads() or count_cores()))
-        block_rows = min(BLOCK_ROWS, max(LEAST_ROWS, share))
-        for_each_block(work, len(firsts), block_rows, self._threads())
-        return found if differ else found.take(twins)
+        self._for_each_kind(kinds, work)
+        return found if kinds.all_differ else found.take(kinds.twins)
 
     def is_robust(
         self,

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.exceptions import NotFittedError as SklearnNotFittedError
 
 from robustq import __version__
-from robustq.blocks import for_each_block
+from robustq.blocks import count_cores, for_each_block
 from robustq.core.neighbourhoods import read_all
 from robustq.exceptions import RobustqError, UnknownValueWarning, warn_caller
 from robustq.learning import folds
-from robustq.tables import UNKNOWN, Encoding, Rows, Table
+from robustq.tables import UNKNOWN, Encoding, Rows, Table, find_distinct
 from robustq.tables.single_rows import read_single_row
 from robustq.texts import make_visible, shorten
 
@@ -27,11 +28,48 @@ if TYPE_CHECKING:
     from robustq.core.neighbourhoods import Bound, Neighbourhood
     from robustq.learning.surveys import Survey
 
-__all__ = ["BLOCK_ROWS", "FittedModel", "NotFittedError", "encode", "fit_cache", "require_fitted"]
+__all__ = ["FittedModel", "Kinds", "NotFittedError", "encode", "fit_cache", "require_fitted"]
 
 BLOCK_ROWS = 1 << 13
 BLOCK_CELLS = 1 << 17  # numbers that are found for the rows of a block: they stay in the cache
 FEWEST_ROWS = 1 << 7
+FEWEST_KINDS = 1 << 10  # that a thread is given
+
+
+@dataclass(frozen=True)
+class Kinds:
+    """Rows, each kind of which is looked at once.
+
+    Attributes
+    ----------
+    rows : Rows
+    firsts : ndarray
+        The first row of each kind.
+    twins : ndarray of shape (rows,)
+        Of which kind each row is.
+    """
+
+    rows: Rows
+    firsts: Indices
+    twins: Indices
+
+    @classmethod
+    def of(cls, rows: Rows) -> Kinds:
+        """Find equal rows."""
+        return cls(rows, *find_distinct(rows.bits))
+
+    def __len__(self) -> int:
+        """Return how many kinds there are."""
+        return len(self.firsts)
+
+    @property
+    def all_differ(self) -> bool:
+        """Whether no two rows are equal."""
+        return len(self.firsts) == len(self.rows)
+
+    def take(self, block: slice) -> Rows:
+        """Return the first rows of some kinds."""
+        return self.rows[block] if self.all_differ else self.rows[self.firsts[block]]
 
 
 class NotFittedError(RobustqError, SklearnNotFittedError):
@@ -128,14 +166,39 @@ class FittedModel:
         table = self._arrange(X)
         # An empty block shows the shape of what comes.
         shape = formula(Rows.empty(0, table.width, len(self.encoding_.numeric))).shape[1:]
-        out = np.empty((table.rows, *shape), dtype=dtype)
 
-        def work(block: slice, rows: Rows) -> None:
+        def apply(block: slice, rows: Rows) -> None:
             out[block] = formula(rows)
 
-        unknown = self._for_each_block(table, work, fit_cache(len(self.classes_)))
+        if self.model_.merges_rows:
+            rows, unknown = self._encode(table)
+            kinds = Kinds.of(rows)
+            out = np.empty((len(kinds), *shape), dtype=dtype)
+            self._for_each_kind(kinds, apply)
+            out = out if kinds.all_differ else out[kinds.twins]
+        else:
+            out = np.empty((table.rows, *shape), dtype=dtype)
+            unknown = self._for_each_block(table, apply, fit_cache(len(self.classes_)))
         self._report_unknown(table, unknown)
         return out
+
+    def _encode(self, table: Table) -> tuple[Rows, Indices]:
+        """Return all rows at once, and how many values of each column are unknown."""
+        rows = Rows.empty(table.rows, table.width, len(self.encoding_.numeric))
+        return rows, self._for_each_block(table, rows.fill)
+
+    def _for_each_kind(self, kinds: Kinds, work: Callable[[slice, Rows], None]) -> None:
+        """Call `work` with blocks of rows that differ."""
+        # Enough blocks for all threads; large ones, since each reads the whole model once.
+        share = -(-len(kinds) // (self._threads() or count_cores()))
+        block_rows = min(self._rows_at_once(kinds.rows), max(FEWEST_KINDS, share))
+        for_each_block(
+            lambda block: work(block, kinds.take(block)), len(kinds), block_rows, self._threads()
+        )
+
+    def _rows_at_once(self, rows: Rows) -> int:  # noqa: ARG002 (some models ask what they hold)
+        """Return how many rows to look at at once, of these."""
+        return BLOCK_ROWS
 
     def _for_each_block(
         self, table: Table, work: Callable[[slice, Rows], None], block_rows: int = BLOCK_ROWS

@@ -154,6 +154,30 @@ def _multiply(factors, places, leaf, codes, row):
     return mass
 
 
+@inner
+def _multiply_four(factors, places, leaves, codes, row, mass):
+    """Write the masses of four rows at their leaves: no product waits for another row's."""
+    a, b, c, d = leaves[row], leaves[row + 1], leaves[row + 2], leaves[row + 3]
+    one, two, three, four = 1.0, 1.0, 1.0, 1.0
+    for feature in range(codes.shape[1]):
+        place = np.uint64(places[feature])
+        one *= factors[np.uint64(a), place + np.uint64(codes[row, feature])]
+        two *= factors[np.uint64(b), place + np.uint64(codes[row + 1, feature])]
+        three *= factors[np.uint64(c), place + np.uint64(codes[row + 2, feature])]
+        four *= factors[np.uint64(d), place + np.uint64(codes[row + 3, feature])]
+    mass[row], mass[row + 1], mass[row + 2], mass[row + 3] = one, two, three, four
+
+
+@inner
+def _weigh(factors, places, leaves, codes, mass):
+    """Write the masses of all rows at their leaves of a tree."""
+    fours = len(leaves) // 4 * 4
+    for row in range(0, fours, 4):
+        _multiply_four(factors, places, leaves, codes, row, mass)
+    for row in range(fours, len(leaves)):
+        mass[row] = _multiply(factors, places, np.uint64(leaves[row]), codes, row)
+
+
 @kernel(
     types.void(
         *(float_matrix, int_vector, float_vector, float_vector, code_vector, float_matrix),
@@ -179,9 +203,9 @@ def mix_dense(
     trees, rows = leaves.shape
     classes = class_probs.shape[1]
     for tree in range(trees):
+        _weigh(factors, places, leaves[tree], codes, mass[tree])
         for row in range(rows):
             leaf = np.uint64(leaves[tree, row])
-            mass[tree, row] = _multiply(factors, places, leaf, codes, row)
             part = mass[tree, row] * reach[leaf]
             tiny[row] |= part < LOWEST or reach_scale[leaf] < 0
             for c in range(classes):

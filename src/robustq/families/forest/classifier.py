@@ -32,6 +32,7 @@ from .model import Forest
 from .planting import Features, Sample, Shrinkage
 from .sampling import draw
 from .subsamples import OneTable, grow_subsampled
+from .traces import fit_memory
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -506,6 +507,9 @@ class GenerativeForestClassifier(GenerativeClassifier):
 
     def _suit(self, model: Forest) -> None:
         self._set_tree_count(model.trees)
+
+    def _rows_at_once(self, rows: Rows) -> int:
+        return fit_memory(self.model_.trees, rows)
 
 
 class GenerativeTreeClassifier(GenerativeForestClassifier):

@@ -17,10 +17,15 @@ if TYPE_CHECKING:
 
     from .model import Forest
 
-__all__ = ["Dense", "Trace", "add_base", "follow"]
+__all__ = ["Dense", "Trace", "add_base", "fit_memory", "follow"]
 
 MOST_FACTORS = 2**23  # 64 MB
 MANY = 1000  # rows that are worth to make sets of leaves for
+# How many complete rows, and leaves of theirs, are traced at once: each time the whole forest is
+# read, which is more than a core's own cache holds.
+MOST_ROWS, MOST_TRACED = 2**16, 2**21
+# Rows with gaps reach more than one leaf of a tree, which is kept.
+MOST_WITH_GAPS = 2**13
 
 
 class Trace(NamedTuple):
@@ -100,6 +105,13 @@ def _unfold(forest: Forest) -> Floats:
     factors[:, :-1] = forest.entry_probs[at].T
     factors.setflags(write=False)
     return factors
+
+
+def fit_memory(trees: int, rows: Rows) -> int:
+    """Return how many of some rows to look at at once, few enough for what is kept of them."""
+    gaps = int(np.count_nonzero(rows.codes.min(axis=1, initial=0) < 0))
+    most = max(MOST_WITH_GAPS, min(MOST_ROWS, MOST_TRACED // trees))
+    return min(most, MOST_WITH_GAPS * len(rows) // gaps) if gaps else most
 
 
 def follow(forest: Forest, rows: Rows) -> Trace:
