@@ -157,15 +157,22 @@ def _multiply(factors, places, leaf, codes, row):
 @inner
 def _multiply_four(factors, places, leaves, codes, row, mass):
     """Write the masses of four rows at their leaves: no product waits for another row's."""
-    a, b, c, d = leaves[row], leaves[row + 1], leaves[row + 2], leaves[row + 3]
+    i, j, k, m = np.uint64(row), np.uint64(row + 1), np.uint64(row + 2), np.uint64(row + 3)
+    a, b, c, d = (
+        np.uint64(leaves[i]),
+        np.uint64(leaves[j]),
+        np.uint64(leaves[k]),
+        np.uint64(leaves[m]),
+    )
     one, two, three, four = 1.0, 1.0, 1.0, 1.0
-    for feature in range(codes.shape[1]):
+    for f in range(codes.shape[1]):
+        feature = np.uint64(f)
         place = np.uint64(places[feature])
-        one *= factors[np.uint64(a), place + np.uint64(codes[row, feature])]
-        two *= factors[np.uint64(b), place + np.uint64(codes[row + 1, feature])]
-        three *= factors[np.uint64(c), place + np.uint64(codes[row + 2, feature])]
-        four *= factors[np.uint64(d), place + np.uint64(codes[row + 3, feature])]
-    mass[row], mass[row + 1], mass[row + 2], mass[row + 3] = one, two, three, four
+        one *= factors[a, place + np.uint64(codes[i, feature])]
+        two *= factors[b, place + np.uint64(codes[j, feature])]
+        three *= factors[c, place + np.uint64(codes[k, feature])]
+        four *= factors[d, place + np.uint64(codes[m, feature])]
+    mass[i], mass[j], mass[k], mass[m] = one, two, three, four
 
 
 @inner
