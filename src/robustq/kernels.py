@@ -46,6 +46,7 @@ __all__ = [
     "code_vector_out",
     "count_bits",
     "digest",
+    "find_bytes",
     "float_matrix",
     "float_matrix_out",
     "float_vector",
@@ -154,11 +155,33 @@ def prefetch(_context, _array, _place):
     return types.void(_array, types.int64), generate
 
 
+@intrinsic
+def find_bytes(_context, _text, _place, _byte):
+    """Return which of the 64 bytes from a place on are a given one, as bits."""
+
+    def generate(context, builder, signature, arguments):
+        text, place, byte = arguments
+        lanes = ir.VectorType(ir.IntType(8), 64)
+        data = context.data_model_manager[signature.args[0]].get(builder, text, "data")
+        point = builder.bitcast(builder.gep(data, [place]), lanes.as_pointer())
+        first = ir.Constant(lanes, ir.Undefined)
+        first = builder.insert_element(first, byte, ir.Constant(ir.IntType(32), 0))
+        nowhere = ir.Constant(ir.VectorType(ir.IntType(32), 64), [0] * 64)
+        wanted = builder.shuffle_vector(first, ir.Constant(lanes, ir.Undefined), nowhere)
+        found = builder.icmp_unsigned("==", builder.load(point, align=1), wanted)
+        return builder.bitcast(found, ir.IntType(64))
+
+    return types.uint64(_text, types.int64, types.uint8), generate
+
+
 # The same for Python.
 MEANINGS: dict[Any, Callable[..., Any]] = {
     prefetch: lambda _array, _place: None,
     count_bits: lambda word: np.uint64(int(word).bit_count()),
     lowest_bit: lambda word: np.uint64((int(word) & -int(word)).bit_length() - 1),
+    find_bytes: lambda text, place, byte: np.uint64(
+        int.from_bytes(np.packbits(text[place : place + 64] == byte, bitorder="little"), "little")
+    ),
 }
 
 

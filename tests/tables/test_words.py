@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from robustq.tables import _kernels, words
+from robustq.tables import _word_kernels, words
 from robustq.tables.words import MOST_WORDS, encode_words
 
 LONG = "a word of more than eight bytes"
@@ -73,7 +73,7 @@ def digest(word):
     """Return what the kernel makes of a word of sixteen bytes."""
     head, tail = (int.from_bytes(word.encode()[at : at + 8], "little") for at in (0, 8))
     key = tail ^ len(word)
-    return ((key ^ key >> 32) * _kernels.SCATTER ^ head) % (1 << 63)
+    return ((key ^ key >> 32) * _word_kernels.SCATTER ^ head) % (1 << 63)
 
 
 def find_twins():

@@ -6,7 +6,7 @@ import os
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import PurePath
 from typing import IO, TYPE_CHECKING, Any, TypeVar
@@ -23,6 +23,7 @@ from robustq.tables.texts import with_decimal_point
 from robustq.tables.words import encode_words
 
 from .arff import ArffFile, is_arff
+from .cells import PlainCells, is_worth_it
 from .columns import require_columns
 from .gathering import gather
 from .sniffing import SAMPLE, CsvOptions, check_names, guess_encoding, sniff
@@ -259,19 +260,43 @@ class Source:
         if self.options.decimal is not None:
             repeating = ()  # it is mended in texts
         wanted = self._choose(choose, names)
+        piece = size_pieces(len(names))
+        text = Utf8(sample, stream, str(options.encoding), self.name, piece)
+        before = 0
+        known = bool(wanted) and text.is_valid and options.delimiter != " "
+        if known and is_worth_it(self.size, len(names)):
+            cells = PlainCells(text, str(options.delimiter), names, wanted, repeating)
+            schema = pa.schema([(name, pa.string()) for name in wanted])
+            yield _encode(schema.empty_table(), repeating)
+            for table in cells.read(self.batch_rows, header=options.header):
+                yield self._mend_decimals(table)
+            if cells.is_done:
+                return
+            before = cells.rows
+        for table in self._read_any_csv(text, options, names, wanted, repeating, before):
+            yield self._mend_decimals(table)
+
+    def _read_any_csv(
+        self,
+        text: Utf8,
+        options: CsvOptions,
+        names: Sequence[str],
+        wanted: list[str],
+        repeating: Collection[str],
+        before: int,
+    ) -> Iterator[pa.Table]:
+        """Yield what is left behind some rows."""
         wrong: list[Any] = []
+        stream: Any = Squeezed(text) if options.delimiter == " " else text
+        options = replace(options, header=options.header and not before)
         try:
-            piece = size_pieces(len(names))
-            whole = Utf8(sample, stream, str(options.encoding), self.name, piece)
-            text: Any = Squeezed(whole) if options.delimiter == " " else whole
-            batches = _open_csv(text, options, names, wanted, wrong, check=not whole.is_valid)
+            batches = _open_csv(stream, options, names, wanted, wrong, check=not text.is_valid)
             # Its schema comes first, also where there is no row.
             yield _encode(batches.schema.empty_table(), repeating)
             pieces = (_encode(pa.table(batch), repeating) for batch in batches)
-            for table in gather(pieces, self.batch_rows):
-                yield self._mend_decimals(table)
+            yield from gather(pieces, self.batch_rows)
         except pa.ArrowInvalid as error:
-            raise InputError(self._explain(error, wrong)) from error
+            raise InputError(self._explain(error, wrong, before)) from error
 
     @contextmanager
     def _open(self) -> Iterator[tuple[IO[bytes], Any]]:
@@ -285,12 +310,12 @@ class Source:
             kind = COMPRESSED.get(self._ending)
             yield raw, raw if kind is None else pa.CompressedInputStream(raw, kind)
 
-    def _explain(self, error: Exception, wrong: list[Any]) -> str:
+    def _explain(self, error: Exception, wrong: list[Any], before: int) -> str:
         if wrong:
             row = wrong[0]
             shown = row.text if len(row.text) <= 60 else row.text[:57] + "…"
             return (
-                f"{self.name}, row {row.number}: {row.actual_columns} values where "
+                f"{self.name}, row {before + row.number}: {row.actual_columns} values where "
                 f"{row.expected_columns} were expected: {shown!r}; mend the row, or give the "
                 "delimiter (--delimiter)"
             )

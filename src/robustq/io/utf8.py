@@ -78,6 +78,10 @@ class Utf8(io.RawIOBase):
         content, self.ready = self.ready[:size], self.ready[size:]
         return bytes(content)
 
+    def give_back(self, content: bytes) -> None:
+        """Let what was read be read again."""
+        self.ready = memoryview(content + bytes(self.ready))
+
     def _cut(self, content: bytes, rest: Any) -> Iterator[bytes]:
         text = self._decode(content)
         while content := self._take(rest):
