@@ -90,23 +90,22 @@ def races(conditions: Conditions) -> Iterator[Race]:
         )
         memory = partial(Race, table, "largest resident memory", limit=1.0, unit="GiB", rounds=1)
         yield memory(lambda: scores().memory)
-        yield from _from_csv(place, X, y)
+        yield from _from_csv(place, X, y, rows)
 
 
-def _from_csv(place: Path, X: Indices, y: Indices) -> Iterator[Race]:
+def _from_csv(place: Path, X: Indices, y: Indices, rows: int) -> Iterator[Race]:
     """Compare scoring a file of texts with doing nothing but reading it.
 
     Where both sides are a process of their own, as the command is, the system clears the memory
     that they read into; who reads again in the same process has it already.
     """
-    words = pa.array([f"value {code}" for code in range(int(X.max()) + 1)])
-    texts = pa.table(
-        {f"f{index}": words.take(pa.array(column)) for index, column in enumerate(X.T)}
-    )
+    texts = _as_texts(X)
     NaiveBayesClassifier().fit(texts, y).save(place / "model")
-    pyarrow.csv.write_csv(texts, place / "rows.csv")
+    with pyarrow.csv.CSVWriter(place / "rows.csv", texts.schema) as writer:
+        for part in _shuffle(X, rows):
+            writer.write_table(_as_texts(part))
     pyarrow.csv.write_csv(texts.slice(0, 100), place / "small.csv")
-    table = f"robustq score of {len(X):,} rows × {FEATURES} texts of CSV, naive Bayes"
+    table = f"robustq score of {rows:,} rows × {FEATURES} texts of CSV, naive Bayes"
     ours = partial(_measure, _score, place, "rows.csv", "small.csv")
     theirs = partial(_measure, _read, place, "rows.csv", "small.csv")
     name = "from file to file, after the start / pyarrow's reading alone"
@@ -120,14 +119,24 @@ def _as_table(X: Indices) -> pa.Table:
     return pa.table({f"f{index}": column for index, column in enumerate(X.T)})
 
 
+def _as_texts(X: Indices) -> pa.Table:
+    words = pa.array([f"value {code}" for code in range(10)])
+    columns = {f"f{index}": words.take(pa.array(column)) for index, column in enumerate(X.T)}
+    return pa.table(columns)
+
+
 def _write(path: Path, X: Indices, rows: int) -> None:
-    frame = _as_table(X)
-    with pq.ParquetWriter(path, frame.schema) as writer:
-        for start in range(0, rows, PART):
-            # Other rows each time: equal ones are computed once only.
-            rng = np.random.default_rng(start)
-            part = np.stack([rng.permutation(column) for column in X.T], axis=1)
-            writer.write_table(_as_table(part[: min(PART, rows - start)]))
+    with pq.ParquetWriter(path, _as_table(X).schema) as writer:
+        for part in _shuffle(X, rows):
+            writer.write_table(_as_table(part))
+
+
+def _shuffle(X: Indices, rows: int) -> Iterator[Indices]:
+    """Yield so many rows, some at a time, others each time: equal ones are computed once only."""
+    for start in range(0, rows, PART):
+        rng = np.random.default_rng(start)
+        part = np.stack([rng.permutation(column) for column in X.T], axis=1)
+        yield part[: min(PART, rows - start)]
 
 
 class Cost(NamedTuple):

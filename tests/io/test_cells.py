@@ -16,6 +16,7 @@ NAMES = ["a", "b", "c"]
 @pytest.fixture
 def _tried_at_once(monkeypatch):
     monkeypatch.setattr(cells, "LEAST_BYTES", 0)
+    monkeypatch.setattr(cells, "ROOM", 10)
     monkeypatch.setattr(sources, "SAMPLE", 300)
     monkeypatch.setattr(utf8, "PIECE", 300)
     monkeypatch.setattr(utf8, "COLUMN_PIECE", 1)
@@ -84,7 +85,7 @@ def test_plain_text_is_read_to_its_end(tmp_path, monkeypatch, end, quoted, last)
         )
     content = content.strip("\n").replace("\n", end) + end * last
     noted = watch(monkeypatch)
-    for repeating, batch_rows in itertools.product([(), ("a",), NAMES], [1, 50, 10_000]):
+    for repeating, batch_rows in itertools.product([(), ("a",), NAMES], [1, 50, 10**12]):
         given = {"repeating": repeating, "batch_rows": batch_rows}
         found = compare(monkeypatch, tmp_path / "t.csv", content, **given)
         assert len(found[0]) == 500

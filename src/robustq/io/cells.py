@@ -25,6 +25,7 @@ __all__ = ["PlainCells", "is_worth_it"]
 
 LEAST_BYTES = 1 << 25  # what is smaller, Arrow has read before kernels are found
 MOST_COLUMNS = 1 << 10
+ROOM = 1 << 17  # rows of a batch that there is room for at first
 SPARE = 64  # bytes that are looked at behind those that count
 
 
@@ -128,7 +129,7 @@ class PlainCells:
         eights = view_eights(self._bytes, len(self._bytes))
         while done < rows:
             some = slice(done, min(rows, done + batch_rows - self._columns.rows))
-            if not self._columns.add(eights, self._begins[some], self._ends[some], batch_rows):
+            if not self._columns.add(eights, self._begins[some], self._ends[some]):
                 return done
             done = some.stop
             if self._columns.rows == batch_rows:
@@ -150,18 +151,22 @@ class _Columns:
         self.wanted, self.rows = wanted, 0
         is_coded = np.array([name in repeating for name in wanted], bool)
         self.coded, self.others = np.flatnonzero(is_coded), np.flatnonzero(~is_coded)
-        self.words, self.codes = Words(len(self.coded)), np.empty((0, 0), np.int32)
+        self.words, self.codes = Words(len(self.coded)), np.empty((len(self.coded), 0), np.int32)
         self.texts: list[list[pa.Array]] = [[] for _ in self.others]
 
-    def add(self, eights: Any, begins: Codes, ends: Codes, most: int) -> bool:
-        """Add some rows, of so many at most; tell whether there was room for all their words."""
-        if not self.rows:
-            self.codes = np.empty((len(self.coded), most), np.int32)
+    def add(self, eights: Any, begins: Codes, ends: Codes) -> bool:
+        """Add some rows; tell whether there was room for all their words."""
+        rows = self.rows + len(begins)
+        if self.codes.shape[1] < rows:
+            # As many again, for the rows of other pieces.
+            codes = np.empty((len(self.coded), max(2 * rows, ROOM)), np.int32)
+            codes[:, : self.rows] = self.codes[:, : self.rows]
+            self.codes = codes
         if not self.words.encode(eights, begins, ends, self.coded, self.codes, self.rows):
             return False
         for parts, cell in zip(self.texts, self.others.tolist(), strict=True):
             parts.append(copy_words(eights, begins, ends, cell))
-        self.rows += len(begins)
+        self.rows = rows
         return True
 
     def finish(self) -> pa.Table:
@@ -172,5 +177,6 @@ class _Columns:
         for parts, cell in zip(self.texts, self.others.tolist(), strict=True):
             found[cell] = pa.chunked_array(parts, pa.string())
             parts.clear()
-        self.rows = 0
+        # Whoever has these keeps their codes.
+        self.rows, self.codes = 0, np.empty((len(self.coded), 0), np.int32)
         return pa.table({name: found[cell] for cell, name in enumerate(self.wanted)})

@@ -6,28 +6,24 @@ import os
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import PurePath
 from typing import IO, TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
-import pyarrow.csv
 import pyarrow.parquet as pq
 
 from robustq.blocks import count_cores
 from robustq.exceptions import FileError, InputError
 from robustq.files import Place, explain_os_error, find_place, name_file
-from robustq.tables.table import join_chunks
 from robustq.tables.texts import with_decimal_point
-from robustq.tables.words import encode_words
 
 from .arff import ArffFile, is_arff
-from .cells import PlainCells, is_worth_it
 from .columns import require_columns
-from .gathering import gather
+from .csv_rows import CsvRows
 from .sniffing import SAMPLE, CsvOptions, check_names, guess_encoding, sniff
-from .utf8 import CSV_BLOCK, PIECE, Squeezed, Utf8, size_pieces
+from .utf8 import CSV_BLOCK, Utf8, size_pieces
 from .workbooks import Sheet, open_sheet
 
 if TYPE_CHECKING:
@@ -262,41 +258,9 @@ class Source:
         wanted = self._choose(choose, names)
         piece = size_pieces(len(names))
         text = Utf8(sample, stream, str(options.encoding), self.name, piece)
-        before = 0
-        known = bool(wanted) and text.is_valid and options.delimiter != " "
-        if known and is_worth_it(self.size, len(names)):
-            cells = PlainCells(text, str(options.delimiter), names, wanted, repeating)
-            schema = pa.schema([(name, pa.string()) for name in wanted])
-            yield _encode(schema.empty_table(), repeating)
-            for table in cells.read(self.batch_rows, header=options.header):
-                yield self._mend_decimals(table)
-            if cells.is_done:
-                return
-            before = cells.rows
-        for table in self._read_any_csv(text, options, names, wanted, repeating, before):
+        rows = CsvRows(self.name, text, options, names, wanted, repeating)
+        for table in rows.read(self.batch_rows, self.size):
             yield self._mend_decimals(table)
-
-    def _read_any_csv(
-        self,
-        text: Utf8,
-        options: CsvOptions,
-        names: Sequence[str],
-        wanted: list[str],
-        repeating: Collection[str],
-        before: int,
-    ) -> Iterator[pa.Table]:
-        """Yield what is left behind some rows."""
-        wrong: list[Any] = []
-        stream: Any = Squeezed(text) if options.delimiter == " " else text
-        options = replace(options, header=options.header and not before)
-        try:
-            batches = _open_csv(stream, options, names, wanted, wrong, check=not text.is_valid)
-            # Its schema comes first, also where there is no row.
-            yield _encode(batches.schema.empty_table(), repeating)
-            pieces = (_encode(pa.table(batch), repeating) for batch in batches)
-            yield from gather(pieces, self.batch_rows)
-        except pa.ArrowInvalid as error:
-            raise InputError(self._explain(error, wrong, before)) from error
 
     @contextmanager
     def _open(self) -> Iterator[tuple[IO[bytes], Any]]:
@@ -309,66 +273,6 @@ class Source:
         with self.place.open() as raw:
             kind = COMPRESSED.get(self._ending)
             yield raw, raw if kind is None else pa.CompressedInputStream(raw, kind)
-
-    def _explain(self, error: Exception, wrong: list[Any], before: int) -> str:
-        if wrong:
-            row = wrong[0]
-            shown = row.text if len(row.text) <= 60 else row.text[:57] + "…"
-            return (
-                f"{self.name}, row {before + row.number}: {row.actual_columns} values where "
-                f"{row.expected_columns} were expected: {shown!r}; mend the row, or give the "
-                "delimiter (--delimiter)"
-            )
-        text = str(error)
-        if "straddling" in text:
-            what = f"a row is longer than {PIECE:,} bytes"
-            return f"{self.name}: {what}: is a quote left open, or is it no table?"
-        return f"{self.name} cannot be read as a table ({text})"
-
-
-def _open_csv(
-    stream: Any,
-    options: CsvOptions,
-    names: Sequence[str],
-    wanted: list[str],
-    wrong: list[Any],
-    *,
-    check: bool,
-) -> Any:
-    def keep(row: Any) -> str:
-        wrong.append(row)
-        return "error"
-
-    return pa.csv.open_csv(
-        stream,
-        read_options=pa.csv.ReadOptions(
-            column_names=list(names),
-            skip_rows_after_names=1 if options.header else 0,
-            block_size=CSV_BLOCK,
-            use_threads=False,  # else nobody can tell the number of a wrong row
-        ),
-        parse_options=pa.csv.ParseOptions(
-            delimiter=options.delimiter,
-            newlines_in_values=True,
-            invalid_row_handler=keep,
-            ignore_empty_lines=len(names) > 1,  # of one column, they are empty cells
-        ),
-        convert_options=pa.csv.ConvertOptions(
-            column_types=dict.fromkeys(names, pa.string()),
-            include_columns=wanted,
-            strings_can_be_null=False,
-            check_utf8=check,
-        ),
-    )
-
-
-def _encode(table: pa.Table, repeating: Collection[str]) -> pa.Table:
-    """Return a table some of whose texts are dictionaries."""
-    columns = {
-        name: encode_words(join_chunks(table[name])) if name in repeating else table[name]
-        for name in table.column_names
-    }
-    return pa.table(columns)
 
 
 def _read_head(stream: Any) -> bytes:
