@@ -257,14 +257,16 @@ def test_blocks_threads_and_equal_rows_change_nothing(monkeypatch):
 
 def test_few_rows_with_gaps_are_looked_at_at_once_and_fewer_of_large_forests():
     rows = Rows(np.zeros((10**5, 3), dtype=np.int32), np.empty((10**5, 0)))
-    assert traces.fit_memory(25, rows) == traces.MOST_ROWS
-    assert traces.fit_memory(100, rows) == traces.MOST_TRACED // 100
-    assert traces.fit_memory(10**6, rows) == traces.MOST_WITH_GAPS
+    assert traces.fit_memory(25, 2, rows) == traces.MOST_ROWS
+    assert traces.fit_memory(100, 2, rows) == traces.MOST_TRACED // 100
+    assert traces.fit_memory(10**6, 2, rows) == traces.MOST_WITH_GAPS
+    assert traces.fit_memory(25, 1000, rows) == traces.MOST_TRACED // 1000
+    assert traces.fit_memory(25, 10**7, rows) == 1
     rows.codes[::4, 1] = -1
-    assert traces.fit_memory(25, rows) == 4 * traces.MOST_WITH_GAPS
+    assert traces.fit_memory(25, 2, rows) == 4 * traces.MOST_WITH_GAPS
     rows.codes[:, 2] = -2
-    assert traces.fit_memory(25, rows) == traces.MOST_WITH_GAPS
-    assert traces.fit_memory(25, rows[:0]) == traces.MOST_ROWS
+    assert traces.fit_memory(25, 2, rows) == traces.MOST_WITH_GAPS
+    assert traces.fit_memory(25, 2, rows[:0]) == traces.MOST_ROWS
 
 
 # Fitting

@@ -509,7 +509,7 @@ class GenerativeForestClassifier(GenerativeClassifier):
         self._set_tree_count(model.trees)
 
     def _rows_at_once(self, rows: Rows) -> int:
-        return fit_memory(self.model_.trees, rows)
+        return fit_memory(self.model_.trees, len(self.classes_), rows)
 
 
 class GenerativeTreeClassifier(GenerativeForestClassifier):

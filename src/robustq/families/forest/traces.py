@@ -21,8 +21,8 @@ __all__ = ["Dense", "Trace", "add_base", "fit_memory", "follow"]
 
 MOST_FACTORS = 2**23  # 64 MB
 MANY = 1000  # rows that are worth to make sets of leaves for
-# How many complete rows, and leaves of theirs, are traced at once: each time the whole forest is
-# read, which is more than a core's own cache holds.
+# How many complete rows are traced at once, and leaves of theirs, or classes: each time the whole
+# forest is read, which is more than a core's own cache holds.
 MOST_ROWS, MOST_TRACED = 2**16, 2**21
 # Rows with gaps reach more than one leaf of a tree, which is kept.
 MOST_WITH_GAPS = 2**13
@@ -107,11 +107,13 @@ def _unfold(forest: Forest) -> Floats:
     return factors
 
 
-def fit_memory(trees: int, rows: Rows) -> int:
+def fit_memory(trees: int, classes: int, rows: Rows) -> int:
     """Return how many of some rows to look at at once, few enough for what is kept of them."""
     gaps = int(np.count_nonzero(rows.codes.min(axis=1, initial=0) < 0))
     most = max(MOST_WITH_GAPS, min(MOST_ROWS, MOST_TRACED // trees))
-    return min(most, MOST_WITH_GAPS * len(rows) // gaps) if gaps else most
+    if gaps:
+        most = min(most, MOST_WITH_GAPS * len(rows) // gaps)
+    return max(1, min(most, MOST_TRACED // classes))
 
 
 def follow(forest: Forest, rows: Rows) -> Trace:
