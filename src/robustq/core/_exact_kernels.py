@@ -3,6 +3,11 @@
 A float is a whole number times a power of two, so sums and products of floats are too. Such a
 number is held here as digits of `BITS` bits, each in a machine word with room for a few sums before
 carries must be passed on; the numbers of a row stand on a stack.
+
+Products of thousands of factors have thousands of digits, and take millions of steps. So of many
+digits only the first ones are kept at first; it is counted how many of these cancel in sums. If
+enough are left, all the others would not have changed the float that is told; if not, as in a tie,
+all of them are computed.
 """
 
 import math
@@ -28,7 +33,13 @@ BITS = 28
 BASE = 1 << BITS
 MASK = BASE - 1
 PLACES = 3  # digits that one float needs at the most, wherever its point is
-LOWEST, LENGTH = range(2)  # what is known of a number: the place of its first digit, their number
+# What is known of a number: the place of its first digit, how many there are; and how many of those
+# that are kept mean nothing, 0 where none was left out.
+ABOUT = LOWEST, LENGTH, LOST = (0, 1, 2)
+KEPT = 16  # digits, where there are many
+MANY = 64
+ENOUGH = 6  # digits that must be left: five are told, and products of many factors blur one more
+ALL_LOST = 1 << 40
 
 byte_vector = types.Array(types.int8, 1, "C", readonly=True)
 
@@ -65,10 +76,30 @@ def _carry(numbers, at, length):
 
 
 @inner
-def _multiply(numbers, about, at, spare, x, exponent, digits):
-    """Multiply a number by a float, exactly."""
+def _drop_below(numbers, about, at, place):
+    """Leave out the digits of a number below a place."""
+    length = about[at, LENGTH]
+    gone = min(place - about[at, LOWEST], length)
+    if gone <= 0:
+        return
+    for i in range(length - gone):
+        numbers[at, i] = numbers[at, i + gone]
+    about[at, LOWEST] += gone
+    about[at, LENGTH], about[at, LOST] = length - gone, max(about[at, LOST], 1)
+
+
+@inner
+def _limit(numbers, about, at, most):
+    """Keep no more than the first digits of a number; all, if `most` is 0."""
+    if most > 0:
+        _drop_below(numbers, about, at, about[at, LOWEST] + about[at, LENGTH] - most)
+
+
+@inner
+def _multiply(numbers, about, at, spare, x, exponent, digits, most):
+    """Multiply a number by a float."""
     if x == 0.0:
-        about[at, LENGTH] = 0
+        about[at, LENGTH] = about[at, LOST] = 0
     length = about[at, LENGTH]
     if length == 0:
         return
@@ -89,15 +120,19 @@ def _multiply(numbers, about, at, spare, x, exponent, digits):
     about[at, LENGTH] = length + PLACES
     _carry(numbers, at, length + PLACES)
     _trim(numbers, about, at)
+    _limit(numbers, about, at, most)
 
 
 @inner
-def _multiply_both(numbers, about, at, other, spare):
-    """Multiply a number by another one, exactly."""
+def _multiply_both(numbers, about, at, other, spare, most):
+    """Multiply a number by another one."""
     length, more = about[at, LENGTH], about[other, LENGTH]
     if length == 0 or more == 0:
-        about[at, LENGTH] = 0
+        # Nothing is nothing, if it is so to the last digit.
+        sure = (length == 0 and about[at, LOST] == 0) or (more == 0 and about[other, LOST] == 0)
+        about[at, LENGTH], about[at, LOST] = 0, 0 if sure else ALL_LOST
         return
+    about[at, LOST] = max(about[at, LOST], about[other, LOST])
     for i in range(length + more + 1):
         numbers[spare, i] = 0
     for i in range(length):
@@ -111,6 +146,7 @@ def _multiply_both(numbers, about, at, other, spare):
     about[at, LENGTH] = length + more + 1
     _carry(numbers, at, length + more + 1)
     _trim(numbers, about, at)
+    _limit(numbers, about, at, most)
 
 
 @inner
@@ -118,14 +154,18 @@ def _copy(numbers, about, at, other):
     """Make a number what another one is."""
     for i in range(about[other, LENGTH]):
         numbers[at, i] = numbers[other, i]
-    about[at, LOWEST], about[at, LENGTH] = about[other, LOWEST], about[other, LENGTH]
+    for what in range(len(ABOUT)):
+        about[at, what] = about[other, what]
 
 
 @inner
 def _trim(numbers, about, at):
-    """Leave out zeros at both ends."""
+    """Leave out zeros at both ends, and what a negative number has borrowed from beyond its size."""
     length = about[at, LENGTH]
     while length > 0 and numbers[at, length - 1] == 0:
+        length -= 1
+    while length > 1 and numbers[at, length - 1] == -1 and numbers[at, length - 2] > 0:
+        numbers[at, length - 2] -= BASE
         length -= 1
     zeros = 0
     while zeros < length and numbers[at, zeros] == 0:
@@ -138,12 +178,25 @@ def _trim(numbers, about, at):
 
 
 @inner
-def _add(numbers, about, at, other):
+def _top(about, at):
+    """Return the place behind the last digit of a number."""
+    return about[at, LOWEST] + about[at, LENGTH]
+
+
+@inner
+def _add(numbers, about, at, other, most):
     """Add another number to one."""
-    if about[other, LENGTH] == 0:
-        return
-    if about[at, LENGTH] == 0:
+    if most > 0 and about[at, LENGTH] > 0 and about[other, LENGTH] > 0:
+        # What lies far below the larger one is below its last digit.
+        place = max(_top(about, at), _top(about, other)) - most - 1
+        _drop_below(numbers, about, at, place)
+        _drop_below(numbers, about, other, place)
+    lost = max(about[at, LOST], about[other, LOST])
+    empty = about[at, LENGTH] == 0
+    if empty:
         _copy(numbers, about, at, other)
+    about[at, LOST] = lost
+    if empty or about[other, LENGTH] == 0:
         return
     low = min(about[at, LOWEST], about[other, LOWEST])
     high = max(about[at, LOWEST] + about[at, LENGTH], about[other, LOWEST] + about[other, LENGTH])
@@ -158,13 +211,30 @@ def _add(numbers, about, at, other):
     about[at, LOWEST], about[at, LENGTH] = low, length
     _carry(numbers, at, length)
     _trim(numbers, about, at)
+    _limit(numbers, about, at, most)
+
+
+@inner
+def _sum(numbers, about, at, count, most):
+    """Add up some numbers, and count what they lose: the first digits of the largest cancel."""
+    largest = _top(about, at)
+    for k in range(1, count):
+        if about[at + k, LENGTH] > 0:
+            largest = max(largest, _top(about, at + k))
+        _add(numbers, about, at, at + k, most)
+    if about[at, LOST] > 0:
+        if about[at, LENGTH] == 0:
+            about[at, LOST] = ALL_LOST
+        else:
+            # Where nothing cancels, a sum of many may still lose a digit.
+            about[at, LOST] += max(largest - _top(about, at), 0) + 1
 
 
 @inner
 def _set_one(numbers, about, at):
     """Make a number 1."""
     numbers[at, 0] = 1
-    about[at, LOWEST], about[at, LENGTH] = 0, 1
+    about[at, LOWEST], about[at, LENGTH], about[at, LOST] = 0, 1, 0
 
 
 @inner
@@ -219,6 +289,84 @@ def _measure(first, last, op, arity, p, extra, room):
     return widest
 
 
+@inner
+def _put_class(evidence, node, class_probs, best, rival, numbers, about, top, spare, digits, most):
+    """Put what a leaf of classes is worth on top: 1 for one class, and −1 for the other."""
+    _, _, _, extra, slot = evidence
+    _set_one(numbers, about, top)
+    if extra[node] == SIDE:
+        return
+    if extra[node] < 0:
+        label = slot[node]
+        sign = 1.0 if label == best else (-1.0 if label == rival else 0.0)
+        _multiply(numbers, about, top, spare, sign, 0, digits, most)
+        return
+    row, other = extra[node], spare + 1
+    _multiply(numbers, about, top, spare, class_probs[row, best], 0, digits, most)
+    _set_one(numbers, about, other)
+    _multiply(numbers, about, other, spare, -class_probs[row, rival], 0, digits, most)
+    _add(numbers, about, top, other, most)
+
+
+@inner
+def _find_lead(
+    evidence, first, last, class_probs, best, rival, shelf, numbers, about, spare, digits, most
+):
+    """Compute the lead, which then stands at the bottom; keep so many digits, or all."""
+    op, arity, p, extra, _ = evidence
+    other, top = spare + 1, -1
+    for node in range(first, last):
+        kind = op[node]
+        if kind == CLASS:
+            top += 1
+            _put_class(
+                evidence, node, class_probs, best, rival, numbers, about, top, spare, digits, most
+            )
+        elif kind == PRODUCT or kind == SUM or kind == SAME:
+            if kind == SUM:
+                top -= arity[node] - 1
+                _sum(numbers, about, top, arity[node], most)
+            elif kind == PRODUCT:
+                top -= extra[node]
+                for k in range(1, extra[node] + 1):
+                    _multiply_both(numbers, about, top, top + k, spare, most)
+            else:
+                top += 1
+                _copy(numbers, about, top, other + shelf[node - extra[node] - first])
+            if shelf[node - first] > 0:
+                _copy(numbers, about, other + shelf[node - first], top)
+            _multiply(numbers, about, top, spare, p[node], 0, digits, most)
+        else:
+            # A factor of the product whose class leaf stands on top.
+            power = extra[node] if kind == VALUE else 0
+            _multiply(numbers, about, top, spare, p[node], power, digits, most)
+
+
+@inner
+def _plan(evidence, first, last, shelf):
+    """Return how many numbers stand on the stack at most, and how many nodes others are like.
+
+    Where those stand is written on the shelf: 0 for the others.
+    """
+    op, arity, _, extra, _ = evidence
+    deepest, depth, shared = 0, 0, 0
+    for node in range(last - first):
+        shelf[node] = 0
+    for node in range(first, last):
+        # Features go into the number of the class they stand with.
+        if op[node] == CLASS or op[node] == SAME:
+            depth += 1
+        elif op[node] == SUM:
+            depth -= arity[node] - 1
+        elif op[node] == PRODUCT:
+            depth -= extra[node]
+        deepest = max(deepest, depth)
+        if op[node] == SAME and shelf[node - extra[node] - first] == 0:
+            shared += 1
+            shelf[node - extra[node] - first] = shared
+    return deepest, shared
+
+
 @kernel(
     types.void(
         *(int_vector, byte_vector, code_vector, float_vector, int_vector, code_vector),
@@ -249,72 +397,30 @@ def find_leads(
     wanted : (rows, classes), not 0 where the lead is wanted
     leads, places : (rows, classes), written where it is wanted
     """
+    evidence = op, arity, p, extra, slot
     for row in range(len(starts) - 1):
         first, last, best = starts[row], starts[row + 1], prediction[row]
         room = np.zeros((4, last - first + 1), np.int64)
         width = _measure(first, last, op, arity, p, extra, room)
-        deepest, depth, shared = 0, 0, 0
-        # Where the numbers of nodes stand that others have the value of; 0 for those of no other.
         shelf = room[0]
-        for node in range(last - first):
-            shelf[node] = 0
-        for node in range(first, last):
-            # Features go into the number of the class they stand with.
-            if op[node] == CLASS or op[node] == SAME:
-                depth += 1
-            elif op[node] == SUM:
-                depth -= arity[node] - 1
-            elif op[node] == PRODUCT:
-                depth -= extra[node]
-            deepest = max(deepest, depth)
-            if op[node] == SAME and shelf[node - extra[node] - first] == 0:
-                shared += 1
-                shelf[node - extra[node] - first] = shared
-        numbers = np.zeros((deepest + 3 + shared, width + 2 * PLACES + 2), np.int64)
-        about = np.zeros((deepest + 3 + shared, 2), np.int64)
-        digits = np.zeros(PLACES, np.int64)
-        spare, other = deepest + 1, deepest + 2
+        deepest, shared = _plan(evidence, first, last, shelf)
+        spare, digits = deepest + 1, np.zeros(PLACES, np.int64)
+        about = np.zeros((deepest + 3 + shared, len(ABOUT)), np.int64)
+        few = np.zeros((len(about), 2 * (KEPT + PLACES) + 2), np.int64)
+        numbers = few[:, :0]
         for rival in range(wanted.shape[1]):
             if wanted[row, rival] == 0.0 or rival == best:
                 continue
-            top = -1
-            for node in range(first, last):
-                kind = op[node]
-                if kind == CLASS:
-                    top += 1
-                    _set_one(numbers, about, top)
-                    if extra[node] == SIDE:
-                        pass
-                    elif extra[node] < 0:
-                        label = slot[node]
-                        sign = 1.0 if label == best else (-1.0 if label == rival else 0.0)
-                        _multiply(numbers, about, top, spare, sign, 0, digits)
-                    else:
-                        row_of = extra[node]
-                        _multiply(numbers, about, top, spare, class_probs[row_of, best], 0, digits)
-                        _set_one(numbers, about, other)
-                        _multiply(
-                            numbers, about, other, spare, -class_probs[row_of, rival], 0, digits
-                        )
-                        _add(numbers, about, top, other)
-                elif kind == PRODUCT or kind == SUM or kind == SAME:
-                    if kind == SUM:
-                        top -= arity[node] - 1
-                        for k in range(1, arity[node]):
-                            _add(numbers, about, top, top + k)
-                    elif kind == PRODUCT:
-                        top -= extra[node]
-                        for k in range(1, extra[node] + 1):
-                            _multiply_both(numbers, about, top, top + k, spare)
-                    else:
-                        top += 1
-                        at = other + shelf[node - extra[node] - first]
-                        _copy(numbers, about, top, at)
-                    if shelf[node - first] > 0:
-                        _copy(numbers, about, other + shelf[node - first], top)
-                    _multiply(numbers, about, top, spare, p[node], 0, digits)
-                else:
-                    # A factor of the product whose class leaf stands on top.
-                    power = extra[node] if kind == VALUE else 0
-                    _multiply(numbers, about, top, spare, p[node], power, digits)
-            leads[row, rival], places[row, rival] = _round(numbers, about, top)
+            pair, sure = (best, rival, shelf), False
+            if width > MANY:
+                _find_lead(
+                    evidence, first, last, class_probs, *pair, few, about, spare, digits, KEPT
+                )
+                sure = about[0, LOST] <= KEPT - ENOUGH
+            if sure:
+                leads[row, rival], places[row, rival] = _round(few, about, 0)
+                continue
+            if numbers.shape[1] == 0:
+                numbers = np.zeros((len(about), width + 2 * PLACES + 2), np.int64)
+            _find_lead(evidence, first, last, class_probs, *pair, numbers, about, spare, digits, 0)
+            leads[row, rival], places[row, rival] = _round(numbers, about, 0)
