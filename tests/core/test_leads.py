@@ -35,8 +35,11 @@ def find_lead(pairs):
     return log(as_number(abs(one - other))), int(other > one)
 
 
-def rank(pairs):
-    model = make_model([0.5, 0.5], *(np.stack([pair, 1.0 - pair], axis=1) for pair in pairs))
+def rank(pairs, more=0):
+    """Return who leads, and the logarithm of the lead; some more classes are impossible."""
+    prior = [0.5, 0.5] + [0.0] * more
+    pairs = np.pad(pairs, ((0, 0), (0, more)), constant_values=0.5)
+    model = make_model(prior, *(np.stack([pair, 1.0 - pair], axis=1) for pair in pairs))
     rows = as_rows(np.zeros((1, len(pairs)), dtype=np.int32))
     found, leads, _ = rank_exactly(model, rows, model.log_joint(rows))
     rival = 1 - found.prediction
@@ -46,12 +49,13 @@ def rank(pairs):
 @pytest.mark.parametrize("features", [3, 30, 34, 40, 100, 400])
 @pytest.mark.parametrize("gap", [0.0, 1e-16, 1e-15, 1e-9, 1e-6])
 @pytest.mark.parametrize("sign", [1, -1])
-def test_leads_of_many_factors_are_those_of_fractions(features, gap, sign):
+@pytest.mark.parametrize("more", [0, 3])
+def test_leads_of_many_factors_are_those_of_fractions(features, gap, sign, more):
     rng = np.random.default_rng(features)
     for _ in range(3):
         pairs = draw_pairs(rng, features, sign * gap)
         expected, best = find_lead(pairs)
-        prediction, lead = rank(pairs)
+        prediction, lead = rank(pairs, more)
         assert prediction == best
         assert lead == (-np.inf if expected is None else pytest.approx(float(expected), abs=1e-12))
 

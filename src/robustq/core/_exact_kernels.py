@@ -160,7 +160,7 @@ def _copy(numbers, about, at, other):
 
 @inner
 def _trim(numbers, about, at):
-    """Leave out zeros at both ends, and what a negative number has borrowed from beyond its size."""
+    """Leave out zeros at both ends, and what a negative number borrows from beyond its size."""
     length = about[at, LENGTH]
     while length > 0 and numbers[at, length - 1] == 0:
         length -= 1
@@ -217,11 +217,12 @@ def _add(numbers, about, at, other, most):
 @inner
 def _sum(numbers, about, at, count, most):
     """Add up some numbers, and count what they lose: the first digits of the largest cancel."""
-    largest = _top(about, at)
-    for k in range(1, count):
+    largest = np.int64(-ALL_LOST)
+    for k in range(count):
         if about[at + k, LENGTH] > 0:
             largest = max(largest, _top(about, at + k))
-        _add(numbers, about, at, at + k, most)
+        if k > 0:
+            _add(numbers, about, at, at + k, most)
     if about[at, LOST] > 0:
         if about[at, LENGTH] == 0:
             about[at, LOST] = ALL_LOST
