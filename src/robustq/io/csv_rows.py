@@ -14,7 +14,7 @@ from robustq.tables.words import encode_words
 
 from .cells import PlainCells, is_worth_it
 from .gathering import gather
-from .utf8 import CSV_BLOCK, PIECE, Squeezed
+from .utf8 import CSV_BLOCK, Squeezed
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -66,7 +66,7 @@ class CsvRows:
             Where a row has too many cells, or too few.
         """
         before = 0
-        if self._may_be_plain and is_worth_it(size, len(self.names)):
+        if self._may_be_plain and is_worth_it(size, len(self.names), batch_rows):
             yield self._encode(pa.schema([(n, pa.string()) for n in self.wanted]).empty_table())
             delimiter = str(self.options.delimiter)
             cells = PlainCells(self.text, delimiter, self.names, self.wanted, self.repeating)
@@ -78,7 +78,10 @@ class CsvRows:
 
     @property
     def _may_be_plain(self) -> bool:
-        return bool(self.wanted) and self.text.is_valid and self.options.delimiter != " "
+        wanted = set(self.wanted)
+        # Of mere numbers Arrow loses no time; and it says what is wrong with unknown names.
+        some = not wanted.isdisjoint(self.repeating) and wanted <= set(self.names)
+        return some and self.text.is_valid and self.options.delimiter != " "
 
     def _read_rest(self, batch_rows: int, before: int) -> Iterator[pa.Table]:
         """Yield what comes behind some rows."""
@@ -86,8 +89,8 @@ class CsvRows:
         header = self.options.header and not before
         try:
             batches = self._open(wrong, header=header)
-            # Its schema comes first, also where there is no row.
-            yield self._encode(batches.schema.empty_table())
+            if not before:  # its schema comes first, also where there is no row
+                yield self._encode(batches.schema.empty_table())
             pieces = (self._encode(pa.table(batch)) for batch in batches)
             yield from gather(pieces, batch_rows)
         except pa.ArrowInvalid as error:
@@ -142,6 +145,6 @@ class CsvRows:
             )
         text = str(error)
         if "straddling" in text:
-            what = f"a row is longer than {PIECE:,} bytes"
+            what = f"a row is longer than {self.text.piece:,} bytes"
             return f"{self.name}: {what}: is a quote left open, or is it no table?"
         return f"{self.name} cannot be read as a table ({text})"

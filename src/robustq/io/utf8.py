@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import io
+import itertools
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -34,7 +35,8 @@ def size_pieces(columns: int) -> int:
 class Utf8(io.RawIOBase):
     """What was read already, and then the rest, in UTF-8; it ends with a line that ends.
 
-    It comes in pieces of about the size that is asked for, in each of which a line ends.
+    It comes in pieces of about the size that is asked for, in each of which a line ends, if its
+    lines are no longer; or as it was given back.
 
     Attributes
     ----------
@@ -53,7 +55,8 @@ class Utf8(io.RawIOBase):
         self.name, self.encoding, self.piece = name, encoding, piece
         self.decoder = codecs.getincrementaldecoder(encoding)()
         self.is_valid = codecs.lookup(encoding).name in PLAIN
-        self.line, self.ready, self.pieces = 1, memoryview(b""), self._cut(first, rest)
+        self.line, self.ready = 1, memoryview(b"")
+        self.pieces: Iterator[bytes] = self._cut(first, rest)
 
     def readable(self) -> bool:
         """Say yes."""
@@ -78,9 +81,10 @@ class Utf8(io.RawIOBase):
         content, self.ready = self.ready[:size], self.ready[size:]
         return bytes(content)
 
-    def give_back(self, content: bytes) -> None:
-        """Let what was read be read again."""
-        self.ready = memoryview(content + bytes(self.ready))
+    def give_back(self, *pieces: bytes) -> None:
+        """Let what was read be read again, in these pieces."""
+        waiting = [piece for piece in (*pieces, bytes(self.ready)) if piece]
+        self.ready, self.pieces = memoryview(b""), itertools.chain(waiting, self.pieces)
 
     def _cut(self, content: bytes, rest: Any) -> Iterator[bytes]:
         text = self._decode(content)

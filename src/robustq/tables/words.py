@@ -23,10 +23,7 @@ LEAST_BYTES = 16
 
 
 def view_eights(text: Any, size: int) -> Eights:
-    """Return the eight bytes that begin at each byte of a text, as numbers.
-
-    One begins at every byte: the last one, where the last eight bytes do.
-    """
+    """Return the eight bytes that begin at each byte of a text, but the last seven, as numbers."""
     return np.ndarray(size - 7, np.uint64, text, strides=(1,))
 
 
@@ -48,6 +45,7 @@ class Words:
         shape, strides = (columns, MOST_BYTES - 7), (MOST_BYTES, 1)
         self._kept_eights = np.ndarray(shape, np.uint64, self._kept.data, strides=strides)
         self._offsets = np.zeros((columns, MOST_WORDS + 1), np.int32)
+        self._lists: list[pa.Array] = [pa.array([], pa.string())] * columns
 
     def encode(
         self, eights: Eights, begins: Codes, ends: Codes, chosen: Indices, codes: Codes, at: int = 0
@@ -75,11 +73,13 @@ class Words:
     def as_dictionary(self, column: int, codes: NDArray[np.int32]) -> pa.DictionaryArray:
         """Return the values of a column."""
         count = int(self._counts[column])
-        offsets = self._offsets[column, : count + 1].copy()
-        text = self._kept[column, : offsets[-1]].copy()
-        words = pa.StringArray.from_buffers(count, pa.py_buffer(offsets), pa.py_buffer(text))
+        if len(self._lists[column]) < count:
+            offsets = self._offsets[column, : count + 1].copy()
+            text = self._kept[column, : offsets[-1]].copy()
+            parts = pa.py_buffer(offsets), pa.py_buffer(text)
+            self._lists[column] = pa.StringArray.from_buffers(count, *parts)
         # Every code is that of a word.
-        return pa.DictionaryArray.from_arrays(pa.array(codes), words, safe=False)
+        return pa.DictionaryArray.from_arrays(pa.array(codes), self._lists[column], safe=False)
 
 
 def copy_words(eights: Eights, begins: Codes, ends: Codes, cell: int) -> pa.StringArray:
