@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["Dense", "Trace", "add_base", "fit_memory", "follow"]
 
 MOST_FACTORS = 2**23  # 64 MB
+MOST_CELLS = 2**20  # of a table that are looked up at once
 MANY = 1000  # rows that are worth to make sets of leaves for
 # How many complete rows are traced at once, and leaves of theirs, or classes: each time the whole
 # forest is read, which is more than a core's own cache holds.
@@ -205,6 +206,9 @@ def add_base(forest: Forest, rows: Rows, joint: Floats) -> None:
     if not len(forest.base):
         return
     logs, codes = np.append(np.log(forest.base), 0.0), rows.codes[:, forest.categorical]
-    places = np.where(codes < 0, len(logs) - 1, forest.base_starts[:-1] + codes)
-    # One after the other: the same digits for a row among any others.
-    joint += np.cumsum(logs[places], axis=1)[:, -1:]
+    step = max(1, MOST_CELLS // codes.shape[1])
+    for start in range(0, len(codes), step):
+        some = codes[start : start + step]
+        places = np.where(some < 0, len(logs) - 1, forest.base_starts[:-1] + some)
+        # One after the other: the same digits for a row among any others.
+        joint[start : start + step] += np.cumsum(logs[places], axis=1)[:, -1:]
