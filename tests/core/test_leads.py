@@ -81,11 +81,12 @@ def test_leads_of_the_last_digits_are_those_of_fractions(features):
 
 
 @pytest.mark.parametrize("trees", [1, 4, 30])
-def test_sums_of_products_of_many_factors_lead_as_fractions_say(trees):
+@pytest.mark.parametrize("depth", [2, 12])
+def test_sums_of_products_of_many_factors_lead_as_fractions_say(trees, depth):
     rng = np.random.default_rng(trees)
     X = rng.integers(0, 3, (60, 120))
     y = rng.integers(0, 2, 60)
-    forest = GenerativeForestClassifier(trees, random_state=0, max_depth=2).fit(X, y)
+    forest = GenerativeForestClassifier(trees, random_state=0, max_depth=depth).fit(X, y)
     model, rows = forest.model_, forest.encoding_.encode(Table.read(rng.integers(0, 3, (60, 120))))
     # So that all are close.
     joint = model.log_joint(rows)

@@ -217,17 +217,20 @@ def _add(numbers, about, at, other, most):
 @inner
 def _sum(numbers, about, at, count, most):
     """Add up some numbers, and count what they lose: the first digits of the largest cancel."""
-    largest = np.int64(-ALL_LOST)
+    largest, above, below = np.int64(-ALL_LOST), False, False
     for k in range(count):
         if about[at + k, LENGTH] > 0:
             largest = max(largest, _top(about, at + k))
+            is_negative = numbers[at + k, about[at + k, LENGTH] - 1] < 0
+            above, below = above or not is_negative, below or is_negative
         if k > 0:
             _add(numbers, about, at, at + k, most)
-    if about[at, LOST] > 0:
+    # Of one sign, nothing cancels.
+    if about[at, LOST] > 0 and above and below:
         if about[at, LENGTH] == 0:
             about[at, LOST] = ALL_LOST
         else:
-            # Where nothing cancels, a sum of many may still lose a digit.
+            # The first digit that is left may be smaller than the one it was.
             about[at, LOST] += max(largest - _top(about, at), 0) + 1
 
 
