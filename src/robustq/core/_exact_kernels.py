@@ -76,6 +76,12 @@ def _carry(numbers, at, length):
 
 
 @inner
+def _top(about, at):
+    """Return the place behind the last digit of a number."""
+    return about[at, LOWEST] + about[at, LENGTH]
+
+
+@inner
 def _drop_below(numbers, about, at, place):
     """Leave out the digits of a number below a place."""
     length = about[at, LENGTH]
@@ -92,7 +98,7 @@ def _drop_below(numbers, about, at, place):
 def _limit(numbers, about, at, most):
     """Keep no more than the first digits of a number; all, if `most` is 0."""
     if most > 0:
-        _drop_below(numbers, about, at, about[at, LOWEST] + about[at, LENGTH] - most)
+        _drop_below(numbers, about, at, _top(about, at) - most)
 
 
 @inner
@@ -178,12 +184,6 @@ def _trim(numbers, about, at):
 
 
 @inner
-def _top(about, at):
-    """Return the place behind the last digit of a number."""
-    return about[at, LOWEST] + about[at, LENGTH]
-
-
-@inner
 def _add(numbers, about, at, other, most):
     """Add another number to one."""
     if most > 0 and about[at, LENGTH] > 0 and about[other, LENGTH] > 0:
@@ -199,7 +199,7 @@ def _add(numbers, about, at, other, most):
     if empty or about[other, LENGTH] == 0:
         return
     low = min(about[at, LOWEST], about[other, LOWEST])
-    high = max(about[at, LOWEST] + about[at, LENGTH], about[other, LOWEST] + about[other, LENGTH])
+    high = max(_top(about, at), _top(about, other))
     length, shift = high - low + 1, about[at, LOWEST] - low
     old = about[at, LENGTH]
     for i in range(length - 1, -1, -1):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
-from robustq.tables import find_distinct
+from robustq.tables import Kinds
 
 from . import atoms
 from .circuits import Circuits, can_solve
@@ -109,10 +109,9 @@ def quantify(
     """
     if distinct or not model.merges_rows:
         return _Work(model, rows, general=general).quantify(neighbourhoods)
-    firsts, twins = find_distinct(rows.bits)
-    if len(firsts) == len(rows):
-        return _Work(model, rows, general=general).quantify(neighbourhoods)
-    return _Work(model, rows[firsts], general=general).quantify(neighbourhoods).take(twins)
+    kinds = Kinds.of(rows)
+    found = _Work(model, kinds.take(), general=general).quantify(neighbourhoods)
+    return found if kinds.all_differ else found.take(kinds.twins)
 
 
 def find_maximal(model: Model, rows: Rows, neighbourhood: Bound, delta: Floats) -> Bools:

@@ -15,11 +15,11 @@ from robustq.core.neighbourhoods import DEFAULT_PERTURBATIONS, check_sizes, read
 from robustq.core.posteriors import bound_posteriors, check_rule, find_sets
 from robustq.core.quantified import Quantified, Sizes
 from robustq.exceptions import InputError, UnsupportedError
-from robustq.tables import MISSING, Encoding, Rows, Table
+from robustq.tables import MISSING, Encoding, Kinds, Rows, Table
 from robustq.tables.frames import index_of
 
 from .explained import ExplainedModel
-from .fitted import Kinds, encode, fit_cache
+from .fitted import encode, fit_cache
 from .labels import Scoring
 from .parameters import LARGEST_COUNT, is_count, read_random_state
 from .remarks import name_counts

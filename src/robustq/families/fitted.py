@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +13,7 @@ from robustq.blocks import count_cores, for_each_block
 from robustq.core.neighbourhoods import read_all
 from robustq.exceptions import RobustqError, UnknownValueWarning, warn_caller
 from robustq.learning import folds
-from robustq.tables import UNKNOWN, Encoding, Rows, Table, find_distinct
+from robustq.tables import UNKNOWN, Encoding, Kinds, Rows, Table
 from robustq.tables.single_rows import read_single_row
 from robustq.texts import make_visible, shorten
 
@@ -28,48 +27,12 @@ if TYPE_CHECKING:
     from robustq.core.neighbourhoods import Bound, Neighbourhood
     from robustq.learning.surveys import Survey
 
-__all__ = ["FittedModel", "Kinds", "NotFittedError", "encode", "fit_cache", "require_fitted"]
+__all__ = ["FittedModel", "NotFittedError", "encode", "fit_cache", "require_fitted"]
 
 BLOCK_ROWS = 1 << 13
 BLOCK_CELLS = 1 << 17  # numbers that are found for the rows of a block: they stay in the cache
 FEWEST_ROWS = 1 << 7
 FEWEST_KINDS = 1 << 10  # that a thread is given
-
-
-@dataclass(frozen=True)
-class Kinds:
-    """Rows, each kind of which is looked at once.
-
-    Attributes
-    ----------
-    rows : Rows
-    firsts : ndarray
-        The first row of each kind.
-    twins : ndarray of shape (rows,)
-        Of which kind each row is.
-    """
-
-    rows: Rows
-    firsts: Indices
-    twins: Indices
-
-    @classmethod
-    def of(cls, rows: Rows) -> Kinds:
-        """Find equal rows."""
-        return cls(rows, *find_distinct(rows.bits))
-
-    def __len__(self) -> int:
-        """Return how many kinds there are."""
-        return len(self.firsts)
-
-    @property
-    def all_differ(self) -> bool:
-        """Whether no two rows are equal."""
-        return len(self.firsts) == len(self.rows)
-
-    def take(self, block: slice) -> Rows:
-        """Return the first rows of some kinds."""
-        return self.rows[block] if self.all_differ else self.rows[self.firsts[block]]
 
 
 class NotFittedError(RobustqError, SklearnNotFittedError):

@@ -73,7 +73,7 @@ class PlainCells:
         self._places = np.array([position.get(name, -1) for name in names], np.int64)
         self._columns = _Columns(wanted, repeating)
         self._bytes = np.zeros(SPARE, np.uint8)
-        self._size = 0
+        self._size, self._mark = 0, b""
         self._begins = self._ends = np.empty((0, len(wanted)), np.int32)
 
     def read(self, batch_rows: int, *, header: bool) -> Iterator[pa.Table]:
@@ -105,7 +105,7 @@ class PlainCells:
 
     def _skip_mark(self) -> None:
         first = self.text.read(CSV_BLOCK)
-        self._mark = first[: len(MARK)] if first.startswith(MARK) else b""
+        self._mark = MARK if first.startswith(MARK) else b""
         self.text.give_back(first[len(self._mark) :])
 
     def _append(self, piece: bytes) -> int:

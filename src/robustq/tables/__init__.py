@@ -2,7 +2,7 @@
 
 from .codes import MISSING, UNKNOWN
 from .columns import Binned, Categorical, Numeric, as_numbers, is_missing
-from .distinct import find_distinct
+from .distinct import Kinds, find_distinct
 from .encoding import Encoding, Rows
 from .table import Table
 from .understanding import Verdict, is_continuous, remark_on_classes, remark_on_labels
@@ -13,6 +13,7 @@ __all__ = [
     "Binned",
     "Categorical",
     "Encoding",
+    "Kinds",
     "Numeric",
     "Rows",
     "Table",

@@ -10,7 +10,11 @@ import numpy as np
 if TYPE_CHECKING:
     from robustq.arrays import Codes, Indices
 
-__all__ = ["MOST_COUNTED", "Different", "find_distinct"]
+    from .encoding import Rows
+
+__all__ = ["MOST_COUNTED", "Different", "Kinds", "find_distinct"]
+
+EVERY = slice(None)
 
 MOST_COUNTED = 1 << 20  # numbers: of more different ones, those are kept whose hash is rare
 
@@ -88,3 +92,39 @@ def find_distinct(codes: Codes) -> tuple[Indices, Indices]:
     twins, firsts = np.empty(rows, dtype=np.int64), np.empty(rows, dtype=np.int64)
     count = _kernels.find_distinct(np.ascontiguousarray(codes), slots, twins, firsts)
     return firsts[:count], twins
+
+
+@dataclass(frozen=True)
+class Kinds:
+    """Rows, each kind of which is looked at once.
+
+    Attributes
+    ----------
+    rows : Rows
+    firsts : ndarray
+        The first row of each kind.
+    twins : ndarray of shape (rows,)
+        Of which kind each row is.
+    """
+
+    rows: Rows
+    firsts: Indices
+    twins: Indices
+
+    @classmethod
+    def of(cls, rows: Rows) -> Kinds:
+        """Find equal rows."""
+        return cls(rows, *find_distinct(rows.bits))
+
+    def __len__(self) -> int:
+        """Return how many kinds there are."""
+        return len(self.firsts)
+
+    @property
+    def all_differ(self) -> bool:
+        """Whether no two rows are equal."""
+        return len(self.firsts) == len(self.rows)
+
+    def take(self, block: slice = EVERY) -> Rows:
+        """Return the first row of each kind, or of some."""
+        return self.rows[block] if self.all_differ else self.rows[self.firsts[block]]
